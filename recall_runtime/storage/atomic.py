@@ -1,0 +1,71 @@
+"""Replacing a file so that a crash leaves the old or the new content, never half of one.
+
+Belongs here: hash-checked atomic replacement, hashing of content.
+Does not belong here: who may replace what (the guarded writers of notes and curated files).
+"""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from recall_runtime.errors import ConflictError, WorkspaceError
+
+
+def content_hash(content: bytes) -> str:
+    """Return the SHA-256 of ``content`` in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Return the content of ``path``, or ``None`` when it does not exist (a dangling link does not exist)."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> None:
+    """Replace ``path`` by ``content`` if its present content still has ``expected_hash`` (``None``: must not exist).
+
+    A link stays a link: its target is replaced, on the target's own file system, with the target's mode.
+
+    Raises:
+        ConflictError: somebody changed the file in between; nothing was written.
+        WorkspaceError: the folder can't be written.
+    """
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".dreamline-tmp", dir=target.parent)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path} can't be written ({error.strerror})", "Give this user write access to its folder."
+        ) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
+        present = read_bytes(target)
+        if (None if present is None else content_hash(present)) != expected_hash:
+            raise ConflictError(
+                f"{path} was changed meanwhile", "Nothing was written; run again to take the change in."
+            )
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the platform can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,76 @@
+"""Numbered migrations of the two databases of an agent.
+
+Belongs here: applying the migrations, the version check. The SQL lives in ``migrations/<database>/NNNN_name.sql``.
+Does not belong here: queries. A released migration is never edited; a change is a new number.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import apsw
+
+from recall_runtime.errors import NewerSchemaError
+from recall_runtime.storage.connection import open_writer, write_transaction
+
+
+class Database(StrEnum):
+    """The two SQLite files of an agent."""
+
+    INDEX = "index"  # derived: may be deleted, the next sync rebuilds it with the same answers
+    STATE = "state"  # original: never deleted by us
+
+
+def migrations(database: Database) -> Iterator[tuple[int, str, Traversable]]:
+    """Yield (number, name, file) of every migration of ``database``, in order."""
+    folder = resources.files("recall_runtime.storage") / "migrations" / database.value
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        if file.name.endswith(".sql"):
+            number, _, name = file.name.removesuffix(".sql").partition("_")
+            yield int(number), name, file
+
+
+def migrate(connection: apsw.Connection, database: Database) -> int:
+    """Bring ``connection`` to the newest schema; return its version.
+
+    Raises:
+        NewerSchemaError: the file was written by a newer version of Dreamline.
+    """
+    known = list(migrations(database))
+    newest = known[-1][0]
+    current = _version(connection)
+    if current > newest:
+        raise NewerSchemaError(
+            f"{connection.filename} has schema {current}, this version of Dreamline knows {newest}",
+            "Upgrade dreamline, or run it with the version that wrote the file.",
+        )
+    if current == newest:
+        return newest
+    with write_transaction(connection):
+        current = _version(connection)  # another process may have migrated while we waited
+        for number, name, file in known:
+            if number > current:
+                connection.execute(file.read_text(encoding="utf-8"))
+                connection.execute("INSERT INTO schema_migrations(number, name) VALUES (?, ?)", (number, name))
+                connection.execute(f"PRAGMA user_version = {number}")
+    return newest
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(connection.pragma("user_version"))
+
+
+def open_state(path: Path) -> apsw.Connection:
+    """Open the state database for writing, creating or migrating it."""
+    connection = open_writer(path)
+    migrate(connection, Database.STATE)
+    return connection
+
+
+def open_index(path: Path) -> apsw.Connection:
+    """Open the index database for writing with the vector extension, creating or migrating it."""
+    connection = open_writer(path, vectors=True)
+    migrate(connection, Database.INDEX)
+    return connection
