@@ -1,0 +1,138 @@
+"""Grade a replayed workspace against the ground truth of its corpus.
+
+Belongs here: reading ``truth.json``, finding a fact's needle in files, the measures.
+Does not belong here: replaying (``benchmarks.replay``), any knowledge of how the product decides.
+
+A needle belongs to one fact alone; a number counts only when no letter or digit touches it. An entry is active when its
+line is neither struck nor marked superseded.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROMOTE = {"promote", "promote_from_transcript"}
+_STRUCK = re.compile(r"~~.*?~~")
+_METADATA = re.compile(r"<!--[^>]*\bstatus:\s*(active|superseded)\b[^>]*-->")
+_MARKER = re.compile(r"<!-- openclaw-memory-promotion:(.*?) -->")
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Facts of a corpus with their expected fate."""
+
+    facts: list[dict[str, Any]]
+    secrets: list[str]
+    seeds: list[str]
+
+    @classmethod
+    def read(cls, corpus: Path) -> "Truth":
+        """Read ``truth.json`` of ``corpus``."""
+        tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
+        seeds = [entry["text"] for entry in tree["seed_memory"]]
+        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], seeds)
+
+    @property
+    def never(self) -> list[dict[str, Any]]:
+        """Facts that must reach no curated file and no injection."""
+        return [fact for fact in self.facts if fact["expect"] == "never"]
+
+
+def holds(text: str, needle: str) -> bool:
+    """Return whether ``text`` holds the fact of ``needle``."""
+    pattern = re.escape(needle)
+    if needle.isdigit():
+        pattern = rf"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])"
+    return re.search(pattern, text) is not None
+
+
+def active_entries(text: str) -> list[str]:
+    """Return the entry lines of a curated file that count: not struck, not superseded, no comment or heading."""
+    entries: list[str] = []
+    superseded = False
+    for line in text.splitlines():
+        found = _METADATA.search(line)
+        if found:
+            superseded = found[1] == "superseded"
+            continue
+        if not line.strip() or line.lstrip().startswith(("#", "<!--")):
+            continue
+        if not superseded:
+            entries.append(_STRUCK.sub("", line))
+        superseded = False
+    return entries
+
+
+def leaks(text: str, truth: Truth) -> list[str]:
+    """Return the ids of never-facts and the secrets that ``text`` holds."""
+    found = [fact["id"] for fact in truth.never if holds(text, fact["needle"])]
+    return found + [f"secret:{index}" for index, secret in enumerate(truth.secrets) if secret in text]
+
+
+def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
+    """Return the measures of the two curated files at the end of a replay."""
+    files = {"MEMORY.md": active_entries(memory), "USER.md": active_entries(user)}
+    seeds = {_STRUCK.sub("", seed) for seed in truth.seeds}
+    written = [line for lines in files.values() for line in lines if line not in seeds]
+    places: dict[str, list[str]] = defaultdict(list)
+    for line in written:
+        for fact in truth.facts:
+            if holds(line, fact["needle"]):
+                places[fact["id"]].append(line)
+    by_id = {fact["id"]: fact for fact in truth.facts}
+    fates = Counter(_fate_of(line, truth) for line in written)
+    right = sum(count for fate, count in fates.items() if fate in PROMOTE)
+    stale = [by_id[key] for key in places if by_id[key]["expect"] == "superseded"]
+    neutral = fates["superseded"] + fates["stale_if_kept"] + fates["seed_directive"]
+    judged = sum(fates.values()) - neutral
+    return {
+        "precision": right / judged if judged else 1.0,
+        "recall": _share([fact for fact in truth.facts if fact["expect"] == "promote"], places, files),
+        "never_in_files": len(leaks(memory + "\n" + user, truth)),
+        "stale_active": len(stale),
+        "stale_share": len(stale) / max(1, sum(fact["expect"] == "superseded" for fact in truth.facts)),
+        "duplicates": sum(len(lines) > 1 for lines in places.values()),
+        "entries_by_fate": dict(sorted(fates.items())),
+        "per_category": _per_category(truth, places, files),
+        "missed": sorted(f["id"] for f in truth.facts if f["expect"] in PROMOTE and not _present(f, places, files)),
+        "wrong": sorted(
+            {line for line in written if _fate_of(line, truth) in {"below_gate", "removed", "never", "no_fact"}}
+        ),
+        "stale": sorted(fact["id"] for fact in stale),
+    }
+
+
+def _fate_of(line: str, truth: Truth) -> str:
+    found = [fact["expect"] for fact in truth.facts if holds(line, fact["needle"])]
+    if not found:
+        return "seed_directive" if _is_seed_directive(line) else "no_fact"
+    for fate in ("never", "promote", "promote_from_transcript", "superseded", "stale_if_kept"):
+        if fate in found:
+            return fate
+    return found[0]
+
+
+def _is_seed_directive(line: str) -> bool:
+    """USER.md of every corpus starts with three directives; they are no result of a sweep."""
+    return any(part in line for part in ("call me Robin", "one-line explanations", "long explanations"))
+
+
+def _present(fact: dict[str, Any], places: dict[str, list[str]], files: dict[str, list[str]]) -> bool:
+    target = "USER.md" if fact["kind"] == "preference" else "MEMORY.md"
+    return any(line in files[target] for line in places.get(fact["id"], []))
+
+
+def _share(facts: list[dict[str, Any]], places: dict[str, list[str]], files: dict[str, list[str]]) -> float:
+    return sum(_present(fact, places, files) for fact in facts) / len(facts) if facts else 1.0
+
+
+def _per_category(truth: Truth, places: dict[str, list[str]], files: dict[str, list[str]]) -> dict[str, str]:
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for fact in truth.facts:
+        groups[f"{fact['cat']}/{fact['expect']}"].append(fact)
+    return {
+        name: f"{sum(_present(f, places, files) for f in facts)}/{len(facts)}" for name, facts in sorted(groups.items())
+    }

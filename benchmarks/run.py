@@ -1,0 +1,90 @@
+"""Run benchmarks and collect their figures: ``make bench [ONLY=name]``.
+
+Belongs here: finding the modules, collecting figures in ``results.jsonl``, writing the table ``docs/benchmarks.md``.
+Does not belong here: measuring (each module has ``main(argv) -> int`` and prints figures as JSON lines).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.jsonl"
+TABLE = HERE.parent / "docs" / "benchmarks.md"
+NOT_BENCHMARKS = {"run", "figures", "replay", "grading", "scripted_models", "corpora", "__init__"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the chosen benchmarks one after the other; return 0 when all of them ended well."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="names separated by | or commas; default: all")
+    parser.add_argument("--data", type=Path, help="folder of public data sets; what needs one is skipped without it")
+    options = parser.parse_args(argv)
+    failed = [name for name in _chosen(options.only) if not _run(name, options.data)]
+    _write_table()
+    for name in failed:
+        sys.stderr.write(f"benchmark {name} failed\n")
+    return 1 if failed else 0
+
+
+def _chosen(only: str) -> list[str]:
+    every = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
+    wanted = [name for name in only.replace("|", ",").split(",") if name]
+    unknown = [name for name in wanted if name not in every]
+    if unknown:
+        raise SystemExit(f"No benchmark {unknown[0]!r}. There are: {', '.join(every)}.")
+    return wanted or every
+
+
+def _run(name: str, data: Path | None) -> bool:
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    if data:
+        command += ["--data", str(data)]
+    done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False)
+    sys.stdout.write(done.stdout)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    kept = [row for row in _results() if row["benchmark"] != name]
+    lines = [json.dumps(row, ensure_ascii=False) for row in [*kept, *({"benchmark": name, **row} for row in rows)]]
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return done.returncode == 0
+
+
+def _results() -> list[dict[str, Any]]:
+    if not RESULTS.exists():
+        return []
+    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines() if line]
+
+
+def _write_table() -> None:
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`; two cores, one run each. A ratio is value over floor (the least possible work in the",
+        "same run) or over a peer measured in the same run.",
+        "",
+        "| benchmark | figure | value | unit | floor or peer | ratio | asked for |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in sorted(_results(), key=lambda item: item["benchmark"]):
+        other = row.get("floor", row.get("peer", ""))
+        cells = [
+            row["benchmark"],
+            row["name"],
+            _number(row["value"]),
+            row["unit"],
+            _number(other),
+            row.get("ratio", ""),
+        ]
+        lines.append("| " + " | ".join(str(cell) for cell in [*cells, row.get("target", "")]) + " |")
+    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
