@@ -17,7 +17,7 @@ from recall_runtime.errors import ConfigError
 
 CONFIG_FILE = "dreamline.toml"
 _ENV_PREFIX = "DREAMLINE_"
-_NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT"})
+_NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT", "DREAMLINE_UI_PORT"})
 
 
 class Section(BaseModel):
@@ -215,12 +215,7 @@ def load_settings(home: Path, agent_id: str, environ: Mapping[str, str] | None =
         ConfigError: the file is no TOML, a key is unknown, or a value is out of range.
     """
     path = home / CONFIG_FILE
-    tree: dict[str, Any] = {}
-    if path.exists():
-        try:
-            tree = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-            raise ConfigError(f"{path} can't be read as TOML ({error})", "Correct the file.") from error
+    tree = _read_tree(path)
     agents = tree.pop("agents", {})
     _merge(tree, agents.get(agent_id, {}))
     _merge(tree, _from_environment(os.environ if environ is None else environ))
@@ -228,6 +223,27 @@ def load_settings(home: Path, agent_id: str, environ: Mapping[str, str] | None =
         return Settings.model_validate(tree)
     except ValidationError as error:
         raise _as_config_error(error, path) from error
+
+
+def configured_agents(home: Path) -> tuple[str, ...]:
+    """Return the agents of a state folder: ``main``, unless only ``[agents.<id>]`` tables name workspaces, then those.
+
+    Raises:
+        ConfigError: the file is no TOML.
+    """
+    tree = _read_tree(home / CONFIG_FILE)
+    agents = tree.get("agents", {})
+    named = tuple(agents) if isinstance(agents, dict) else ()
+    return named if named and "workspace" not in tree else tuple(dict.fromkeys(("main", *named)))
+
+
+def _read_tree(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} can't be read as TOML ({error})", "Correct the file.") from error
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:

@@ -51,6 +51,10 @@ class ModelError(DreamlineError):
     """A model endpoint is missing, refused, timed out, or answered something else than asked."""
 
 
+class ModelTimeoutError(ModelError):
+    """A model gave no complete answer within its limit, or the call was cancelled."""
+
+
 class ConflictError(DreamlineError):
     """A file changed between the moment its content was read and the moment it was to be replaced."""
 

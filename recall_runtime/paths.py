@@ -21,7 +21,7 @@ MACHINE_FOLDER = "memory/.dreams"
 IMPORTS_FOLDER = "memory/imports"
 SESSIONS_PREFIX = "sessions"
 
-_DATED = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:-[^/]*)?\.md", re.IGNORECASE)
+_DATED = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[-_ ][^/]*)?\.md", re.IGNORECASE)
 
 
 class PathKind(StrEnum):
@@ -50,7 +50,8 @@ def normalise(path: str) -> str:
 def note_day(path: str) -> dt.date | None:
     """Return the date in the file name of a dated note at any depth, or ``None``.
 
-    ``YYYY-MM-DD.md`` and ``YYYY-MM-DD-anything.md`` are dated; an impossible date is no date.
+    ``YYYY-MM-DD.md`` and ``YYYY-MM-DD-anything.md`` are dated (a blank or underscore may stand for the dash before
+    the suffix); an impossible date is no date.
     """
     match = _DATED.fullmatch(PurePosixPath(normalise(path)).name)
     if not match:

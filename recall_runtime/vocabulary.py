@@ -158,3 +158,4 @@ class Gate(StrEnum):
     LIMIT = "limit"
     REHYDRATION = "rehydration"
     BUDGET = "budget"
+    WRITE = "write"

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from recall_runtime.errors import ConflictError, WorkspaceError
+from recall_runtime.storage.exchange import exchange
 
 
 def content_hash(content: bytes) -> str:
@@ -30,6 +31,7 @@ def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> No
     """Replace ``path`` by ``content`` if its present content still has ``expected_hash`` (``None``: must not exist).
 
     A link stays a link: its target is replaced, on the target's own file system, with the target's mode.
+    Where the system can swap two files, an edit that lands between the check and the rename is seen and put back.
 
     Raises:
         ConflictError: somebody changed the file in between; nothing was written.
@@ -50,15 +52,29 @@ def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> No
             stream.flush()
             os.fsync(stream.fileno())
         temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
-        present = read_bytes(target)
-        if (None if present is None else content_hash(present)) != expected_hash:
-            raise ConflictError(
-                f"{path} was changed meanwhile", "Nothing was written; run again to take the change in."
-            )
-        temporary.replace(target)
+        _check(path, target, expected_hash)
+        if expected_hash is not None and exchange(temporary, target):
+            _put_back_unless(path, target, temporary, expected_hash)
+        else:
+            temporary.replace(target)
         _sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _check(path: Path, file: Path, expected_hash: str | None) -> None:
+    present = read_bytes(file)
+    if (None if present is None else content_hash(present)) != expected_hash:
+        raise ConflictError(f"{path} was changed meanwhile", "Nothing was written; run again to take the change in.")
+
+
+def _put_back_unless(path: Path, target: Path, swapped_out: Path, expected_hash: str) -> None:
+    """Swap the files back when what was swapped out is an edit that nobody has read."""
+    try:
+        _check(path, swapped_out, expected_hash)
+    except ConflictError:
+        exchange(swapped_out, target)
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

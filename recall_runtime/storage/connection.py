@@ -8,8 +8,9 @@ Writers take ``BEGIN IMMEDIATE`` and are short; no model or embedding call happe
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -88,6 +89,13 @@ def load_vectors(connection: apsw.Connection) -> bool:
         with contextlib.suppress(apsw.Error, AttributeError):
             connection.enable_load_extension(False)
     return True
+
+
+def query(
+    connection: apsw.Connection, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
+) -> list[tuple[Any, ...]]:
+    """Return all rows of a reading ``statement``. The caller knows the types of its own columns."""
+    return connection.execute(statement, values).fetchall()
 
 
 @contextlib.contextmanager

@@ -40,13 +40,7 @@ def migrate(connection: apsw.Connection, database: Database) -> int:
     """
     known = list(migrations(database))
     newest = known[-1][0]
-    current = _version(connection)
-    if current > newest:
-        raise NewerSchemaError(
-            f"{connection.filename} has schema {current}, this version of Dreamline knows {newest}",
-            "Upgrade dreamline, or run it with the version that wrote the file.",
-        )
-    if current == newest:
+    if check_version(connection, database) == newest:
         return newest
     with write_transaction(connection):
         current = _version(connection)  # another process may have migrated while we waited
@@ -56,6 +50,22 @@ def migrate(connection: apsw.Connection, database: Database) -> int:
                 connection.execute("INSERT INTO schema_migrations(number, name) VALUES (?, ?)", (number, name))
                 connection.execute(f"PRAGMA user_version = {number}")
     return newest
+
+
+def check_version(connection: apsw.Connection, database: Database) -> int:
+    """Return the schema version of ``connection``, which readers check because they don't migrate.
+
+    Raises:
+        NewerSchemaError: the file was written by a newer version of Dreamline.
+    """
+    newest = max(number for number, _, _ in migrations(database))
+    current = _version(connection)
+    if current > newest:
+        raise NewerSchemaError(
+            f"{connection.filename} has schema {current}, this version of Dreamline knows {newest}",
+            "Upgrade dreamline, or run it with the version that wrote the file.",
+        )
+    return current
 
 
 def _version(connection: apsw.Connection) -> int:

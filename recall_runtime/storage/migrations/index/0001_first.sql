@@ -38,7 +38,7 @@ CREATE TABLE entries (
     observed_at  INTEGER NOT NULL,
     session_id   TEXT,
     supersedes_key TEXT,
-    role         TEXT,                      -- of a message: user or assistant
+    role         TEXT,                      -- of a message or a dumped turn: user or assistant
     message_id   TEXT,
     message_hash TEXT,
     importance   INTEGER CHECK (importance BETWEEN 1 AND 10),
@@ -48,14 +48,22 @@ CREATE TABLE entries (
     candidate    INTEGER NOT NULL DEFAULT 1 -- 0: refused as a source of statements by structure (see refusal)
                  CHECK (candidate IN (0, 1)),
     refusal      TEXT,
+    recalled     INTEGER NOT NULL DEFAULT 0  -- 1: written in a turn that had recalled memory: an echo at most
+                 CHECK (recalled IN (0, 1)),
     embedded     INTEGER NOT NULL DEFAULT 0 CHECK (embedded IN (0, 1, 2)) -- 2: vector refused
 ) STRICT;
 CREATE INDEX entries_by_source ON entries (source_id, ordinal);
 CREATE INDEX entries_to_embed ON entries (embedded) WHERE embedded = 0;
+CREATE INDEX entries_by_session ON entries (session_id) WHERE block = 'message';
 CREATE INDEX entries_with_triggers ON entries (importance DESC) WHERE triggers IS NOT NULL;
 
 -- Own-content FTS over text that recall_runtime.text has segmented, folded and stemmed; rowid = entry_id.
 CREATE VIRTUAL TABLE entries_fts USING fts5 (body, context, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co M* S* P*'");
+-- How many entries hold a word.
+CREATE VIRTUAL TABLE entries_vocab USING fts5vocab (entries_fts, row);
+-- One row a document: a share of its score lifts its entries; rowid = source_id. The words are in entries_fts already.
+CREATE VIRTUAL TABLE documents_fts USING fts5 (body, content = '', contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co M* S* P*'");
 -- File names, searched apart from the bodies; rowid = source_id.
 CREATE VIRTUAL TABLE paths_fts USING fts5 (name, tokenize = "unicode61 remove_diacritics 2");
 

@@ -25,7 +25,8 @@ CREATE TABLE note_segments (
 -- Writes to notes that transcripts report (an agent's own edit tool). Joined to note lines by hash; least trusted wins.
 CREATE TABLE reported_writes (
     path         TEXT NOT NULL,
-    line_hash    TEXT NOT NULL,             -- sha256 of the whitespace-folded line
+    line_hash    TEXT NOT NULL,             -- sha256 of the whitespace-folded line, or of a part of one
+    part_length  INTEGER NOT NULL DEFAULT 0,-- 0: a whole line; n: a part of n characters without blanks; -1: unreadable
     session_id   TEXT NOT NULL,
     origin_class TEXT NOT NULL CHECK (origin_class IN ('owner', 'agent', 'untrusted', 'system')),
     session_kind TEXT NOT NULL CHECK (session_kind IN ('interactive', 'cron', 'heartbeat', 'subagent', 'unknown')),
@@ -41,6 +42,8 @@ CREATE TABLE transcripts (
     session_key     TEXT,
     session_kind    TEXT NOT NULL,
     chat_type       TEXT NOT NULL,
+    channel         TEXT,
+    hook_source     TEXT,
     read_to         INTEGER NOT NULL DEFAULT 0,
     prefix_hash     TEXT NOT NULL DEFAULT '',
     messages        INTEGER NOT NULL DEFAULT 0,
@@ -84,6 +87,7 @@ CREATE TABLE claims (
     origin_class  TEXT NOT NULL CHECK (origin_class IN ('owner', 'agent', 'untrusted', 'system')),
     session_kind  TEXT NOT NULL CHECK (session_kind IN ('interactive', 'cron', 'heartbeat', 'subagent', 'unknown')),
     concept_tags  TEXT NOT NULL DEFAULT '', -- joined by '; '
+    pattern       TEXT NOT NULL DEFAULT '', -- text with its values masked: many claims of one pattern are a routine
     first_seen_at INTEGER NOT NULL,
     last_seen_at  INTEGER NOT NULL,
     status        TEXT NOT NULL DEFAULT 'waiting'
@@ -94,6 +98,7 @@ CREATE TABLE claims (
 ) STRICT;
 CREATE INDEX claims_by_root ON claims (root_id);
 CREATE INDEX claims_by_lineage ON claims (lineage_key);
+CREATE INDEX claims_by_pattern ON claims (pattern);
 
 -- Every place where a claim was stated.
 CREATE TABLE evidence (
@@ -112,10 +117,27 @@ CREATE TABLE evidence (
     session_kind TEXT NOT NULL CHECK (session_kind IN ('interactive', 'cron', 'heartbeat', 'subagent', 'unknown')),
     echo         INTEGER NOT NULL DEFAULT 0 CHECK (echo IN (0, 1)), -- recalled text that came back: never an observation
     live         INTEGER NOT NULL DEFAULT 1 CHECK (live IN (0, 1)), -- 0: the source no longer says so
+    gone_at      INTEGER,                   -- when we saw that the source no longer says so
+    batch        TEXT,                      -- of a backfill, for its rollback
     observed_at  INTEGER NOT NULL,
     UNIQUE (claim_id, path, source_key)
 ) STRICT;
 CREATE INDEX evidence_by_path ON evidence (path);
+CREATE INDEX evidence_by_batch ON evidence (batch) WHERE batch IS NOT NULL;
+-- What of the index staging has read: a source with both hashes unchanged is not read again.
+CREATE TABLE staged_sources (
+    path            TEXT PRIMARY KEY,
+    hash            TEXT NOT NULL,
+    provenance_hash TEXT NOT NULL,
+    batch           TEXT,                   -- of the backfill that read it
+    staged_at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+-- Inverted index over claims: specific values and rare words, so that near-duplicates are found without comparing all.
+CREATE TABLE claim_keys (
+    key      TEXT NOT NULL,
+    claim_id TEXT NOT NULL REFERENCES claims ON DELETE CASCADE,
+    PRIMARY KEY (key, claim_id)
+) STRICT, WITHOUT ROWID;
 
 -- What counts, once. recall: one per (claim, query, day); observation: one per (claim, session or note day).
 CREATE TABLE signals (
@@ -131,6 +153,7 @@ CREATE TABLE signals (
     batch       TEXT,                       -- of a backfill, for its rollback
     UNIQUE (claim_id, kind, context, day)
 ) STRICT;
+CREATE INDEX signals_by_time ON signals (observed_at);
 
 CREATE TABLE phase_signals (
     claim_id       TEXT PRIMARY KEY REFERENCES claims ON DELETE CASCADE,
@@ -206,7 +229,9 @@ CREATE TABLE pre_images (
     sweep_id    TEXT NOT NULL,
     at          INTEGER NOT NULL,
     hash        TEXT NOT NULL,
-    content     BLOB                        -- NULL: the file did not exist
+    content     BLOB,                       -- NULL: the file did not exist
+    after_hash  TEXT NOT NULL DEFAULT '',   -- sha256 of what the sweep wrote; '' when it removed the file
+    after_content BLOB                      -- what the sweep wrote, for undo's three-way difference and for asof
 ) STRICT;
 -- A planned replacement, written before the rename: the next run finishes it or rolls it back.
 CREATE TABLE write_journal (
@@ -238,6 +263,24 @@ CREATE TABLE standing_intents (
     source_session_id TEXT
 ) STRICT;
 CREATE INDEX standing_intents_by_status ON standing_intents (status, expires_at, last_fired_at);
+CREATE INDEX standing_intents_by_fire ON standing_intents (last_fired_at) WHERE last_fired_at IS NOT NULL;
+-- Each keyword entry of a live intent is found by the forms of one of its words (intents.terms), the one by which the
+-- fewest others are found: a message that triggers the entry holds one of these forms.
+CREATE TABLE standing_intent_terms (
+    form       TEXT NOT NULL,
+    intent_key INTEGER NOT NULL REFERENCES standing_intents ON DELETE CASCADE,
+    PRIMARY KEY (form, intent_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX standing_intent_terms_by_intent ON standing_intent_terms (intent_key);
+-- A row from any writer asks for its forms; the next upkeep stores them.
+CREATE TRIGGER standing_intents_arrived AFTER INSERT ON standing_intents BEGIN
+    INSERT INTO watermarks (name, value) VALUES ('standing_intent_terms', '')
+    ON CONFLICT (name) DO UPDATE SET value = '';
+END;
+CREATE TRIGGER standing_intents_retired AFTER UPDATE OF status ON standing_intents
+WHEN new.status IN ('done', 'cancelled', 'expired') BEGIN
+    DELETE FROM standing_intent_terms WHERE intent_key = new.intent_key;
+END;
 
 CREATE TABLE tombstones (
     session_id TEXT PRIMARY KEY,
