@@ -1,0 +1,92 @@
+"""From words of time to an instant and a recurrence."""
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recall_runtime.clock import parse_instant
+from recall_runtime.intents.when import resolve_when
+
+NOW = parse_instant("2026-03-01T09:00:00Z")  # a Sunday
+UTC = ZoneInfo("UTC")
+ROWS = [
+    line.split("\t")
+    for line in (Path(__file__).parent / "data" / "requests.tsv").read_text(encoding="utf-8").splitlines()[1:]
+]
+# The labelled requests say the same eight times in each language, in this order.
+TIMES = [
+    ("2026-03-06T09:00", None),
+    ("2026-03-02T14:30", None),
+    ("2026-03-01T11:00", None),
+    ("2026-03-03T09:00", None),
+    ("2026-03-02T09:00", "FREQ=WEEKLY;BYDAY=MO"),
+    None,  # noon in English, this evening elsewhere
+    ("2026-03-08T09:00", None),
+    None,  # six in the evening in English, half past six elsewhere
+]
+REQUESTS = [
+    (text, TIMES[number])
+    for language in ("en", "de", "es", "fr", "pt", "ru", "zh", "ja")
+    for number, text in enumerate(row[3] for row in ROWS if row[:2] == [language, "time"])
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [row for row in REQUESTS if row[1] is not None])
+def test_the_same_times_in_eight_languages(text: str, expected: tuple[str, str | None]) -> None:
+    when = resolve_when(text, NOW, UTC)
+    assert when is not None
+    assert (when.start.strftime("%Y-%m-%dT%H:%M"), when.rrule) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "rrule"),
+    [
+        ("Tell me at noon", "2026-03-01T12:00", None),
+        ("at 8:00", "2026-03-02T08:00", None),
+        ("heute Abend", "2026-03-01T20:00", None),
+        ("esta noche", "2026-03-01T20:00", None),
+        ("ce soir", "2026-03-01T20:00", None),
+        ("Set an alarm for half past six", "2026-03-02T06:30", None),
+        ("auf halb sieben", "2026-03-02T06:30", None),
+        ("on Sunday at 8:00", "2026-03-08T08:00", None),
+        ("on Sunday at 10:00", "2026-03-01T10:00", None),
+        ("in 20 minutes", "2026-03-01T09:20", None),
+        ("через час", "2026-03-01T10:00", None),
+        ("in einem Monat", "2026-04-01T09:00", None),
+        ("every day at 7 pm", "2026-03-01T19:00", "FREQ=DAILY"),
+        ("every morning", "2026-03-02T09:00", "FREQ=DAILY"),
+        ("every month", "2026-03-02T09:00", "FREQ=MONTHLY"),
+        ("every hour", "2026-03-01T10:00", "FREQ=HOURLY"),
+        ("on 2026-12-31", "2026-12-31T09:00", None),
+        ("am 24.12.", "2026-12-24T09:00", None),
+        ("on 29 February", "2028-02-29T09:00", None),
+        ("十二月三十一日", "2026-12-31T09:00", None),
+        ("12月31日に", "2026-12-31T09:00", None),
+    ],
+)
+def test_single_times(text: str, start: str, rrule: str | None) -> None:
+    when = resolve_when(text, NOW, UTC)
+    assert when is not None
+    assert (when.start.strftime("%Y-%m-%dT%H:%M"), when.rrule) == (start, rrule)
+
+
+@pytest.mark.parametrize("text", ["", "remind me some time", "at 25:99", "2026-02-30", "on 31 April", "2020-01-01"])
+def test_what_is_not_clear_stays_open(text: str) -> None:
+    assert resolve_when(text, NOW, UTC) is None
+
+
+def test_a_span_counts_real_hours_over_the_clock_change() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    now = parse_instant("2026-03-29T00:30:00Z")  # half an hour before the clocks go forward
+    when = resolve_when("in two hours", now, zone)
+    assert when is not None
+    assert int(when.start.timestamp() * 1000) - now == 2 * 3_600_000
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_read(text: str) -> None:
+    when = resolve_when(text, NOW, UTC)
+    assert when is None or when.start.timestamp() * 1000 >= NOW
