@@ -1,0 +1,140 @@
+"""Deciding without a model: exact merge, near-duplicate merge, keyed supersession, else added.
+
+Belongs here: the rules, in their order.
+Does not belong here: bounds and composition (``consolidation.plan``), lineage keys (``consolidation.lineage``).
+
+Equal means equal after normalising; near is a question for supersession: the newer observation wins, an older one never
+beats a newer, and a statement that says it stands *beside* another ("also", "a second") retires nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memory_assets.consolidation.lineage import GIVEN, says_no_longer, stands_beside
+from memory_assets.consolidation.records import Candidate, Decision, PriorEntry, Refused
+from recall_runtime.notes.identity import normalise, same_claim
+from recall_runtime.vocabulary import Gate, Operation
+
+
+def decide(candidates: Sequence[Candidate], entries: Sequence[PriorEntry]) -> tuple[list[Decision], list[Refused]]:
+    """Return a decision or a refusal for each candidate, against the entries and against the others of the night."""
+    kept, joined, refused = reduce_night(candidates)
+    decisions = []
+    for candidate in kept:
+        outcome = against_file(candidate, entries)
+        if isinstance(outcome, Decision):
+            decisions.append(outcome)
+        else:
+            refused.append(outcome)
+    following, lost = follow(joined, decisions, refused)
+    return decisions + following, refused + lost
+
+
+def reduce_night(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Decision], list[Refused]]:
+    """Return the candidates that stand for the night, those that join one of them, and those a newer one replaced."""
+    kept: list[Candidate] = []
+    joined: list[Decision] = []
+    refused: list[Refused] = []
+    for candidate in sorted(candidates, key=lambda one: (-one.observed_at, one.rank)):
+        twin = next((other for other in kept if _says_the_same(candidate, other)), None)
+        if twin is not None:
+            joined.append(Decision(candidate, Operation.MERGED, because="said twice tonight", into=twin.entry_key))
+            continue
+        successor = next((other for other in kept if retires(other, candidate)), None)
+        if successor is not None:
+            refused.append(
+                Refused(candidate.claim_id, Gate.SUPERSEDED, f"newer: {successor.text}", successor.entry_key)
+            )
+            continue
+        kept.append(candidate)
+    return sorted(kept, key=lambda one: one.rank), joined, refused
+
+
+def retires(newer: Candidate, older: Candidate | PriorEntry) -> bool:
+    """Return whether ``newer`` gives another value for the very thing ``older`` is about."""
+    if newer.lineage_key is None or newer.lineage_key != older.lineage_key:
+        return False
+    if newer.observed_at < older.observed_at or not _says_other(newer, older):
+        return False
+    if newer.lineage_key.startswith(GIVEN):
+        return True
+    if stands_beside(newer.text):
+        return False
+    widened = bool(older.values) and older.values < newer.values
+    return not widened or newer.is_correction or says_no_longer(newer.text)
+
+
+def _says_other(newer: Candidate, older: Candidate | PriorEntry) -> bool:
+    if newer.values != older.values:
+        return True
+    if says_no_longer(newer.text) != says_no_longer(older.text):
+        return True
+    return not newer.values and normalise(newer.text) != normalise(older.text)
+
+
+def _says_the_same(candidate: Candidate, other: Candidate | PriorEntry) -> bool:
+    if candidate.project_key != other.project_key and candidate.project_key and other.project_key:
+        return False
+    if says_no_longer(candidate.text) != says_no_longer(other.text):
+        return False
+    if normalise(candidate.text) == normalise(other.text) or same_claim(candidate.text, other.text):
+        return True
+    same_thing = candidate.lineage_key is not None and candidate.lineage_key == other.lineage_key
+    return same_thing and bool(candidate.values) and candidate.values == other.values
+
+
+def against_file(candidate: Candidate, entries: Sequence[PriorEntry]) -> Decision | Refused:
+    """Return what becomes of ``candidate`` beside the entries that stand in the file."""
+    own = next((entry for entry in entries if candidate.entry_key in entry.keys), None)
+    if own is not None:
+        return Decision(candidate, Operation.RECONCILED, (own,), "its marker is in the file", candidate.entry_key)
+    same = _best(entry for entry in entries if _says_the_same(candidate, entry))
+    if same is not None:
+        operation = Operation.MERGED if same.keys else Operation.RECONCILED
+        return Decision(candidate, operation, (same,), "the file says so already", same.keys[0] if same.keys else None)
+    newer = next(
+        (
+            entry
+            for entry in entries
+            if entry.lineage_key is not None
+            and entry.lineage_key == candidate.lineage_key
+            and entry.observed_at > candidate.observed_at
+            and entry.values != candidate.values
+        ),
+        None,
+    )
+    if newer is not None and not stands_beside(candidate.text):
+        key = newer.keys[0] if newer.keys else ""
+        return Refused(candidate.claim_id, Gate.SUPERSEDED, f"the file holds a newer value: {newer.text}", key)
+    priors = tuple(entry for entry in entries if retires(candidate, entry))
+    if priors:
+        return Decision(candidate, Operation.SUPERSEDED, priors, "a newer value for the same thing")
+    return Decision(candidate, Operation.ADDED, because="new")
+
+
+def _best(entries: Iterable[PriorEntry]) -> PriorEntry | None:
+    """Return the entry to join: one with a key before a hand-written one."""
+    return min(entries, key=lambda entry: (not entry.keys, entry.entry_line), default=None)
+
+
+def follow(
+    joined: Sequence[Decision], decisions: Sequence[Decision], refused: Sequence[Refused]
+) -> tuple[list[Decision], list[Refused]]:
+    """Let candidates that join another one of tonight share its fate: the entry it joins itself, or its refusal."""
+    leaders = {decision.candidate.entry_key: decision for decision in decisions}
+    fates = {refusal.claim_id: refusal for refusal in refused}
+    following = []
+    lost = []
+    for decision in joined:
+        leader = leaders.get(decision.into or "")
+        if leader is not None:
+            shared = decision if leader.writes else replace(decision, into=leader.into, priors=leader.priors)
+            following.append(shared)
+            continue
+        fate = fates.get((decision.into or "").rpartition(":")[2])
+        lost.append(
+            replace(fate, claim_id=decision.candidate.claim_id)
+            if fate
+            else Refused(decision.candidate.claim_id, Gate.SUPERSEDED, "the candidate it joins was not written")
+        )
+    return following, lost

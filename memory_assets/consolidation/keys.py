@@ -1,0 +1,101 @@
+"""Lineage keys of stored claims: computed once for each claim, in the order in which claims were met.
+
+Belongs here: reading what the book of keys needs from the state database, storing new keys.
+Does not belong here: the rules of a key (``consolidation.lineage``).
+"""
+
+import json
+
+import apsw
+
+from memory_assets.consolidation.lineage import LineageBook, LineageClaim, given_key
+from recall_runtime.storage.connection import write_transaction
+
+_WATERMARK = "lineage_keys"
+
+
+def assign_keys(state: apsw.Connection) -> LineageBook:
+    """Give every claim that came since the last call its lineage key; return the book, for claims outside the table.
+
+    Near-duplicates state one fact, so the lineages of a group are one: that is how a paraphrase in another language
+    finds the lineage of its weak slot. Only claims that may be promoted join lineages.
+
+    When a project becomes known, claims without a key that name it are looked at again. Keys that writers gave are
+    brought into the form ``given:<key>``.
+    """
+    row = state.execute("SELECT value FROM watermarks WHERE name = ?", (_WATERMARK,)).fetchone()
+    last, known = (0, set()) if row is None else _parse(str(row[0]))
+    projects = _known_projects(state)
+    book = LineageBook(projects, lambda prefix: _stored(state, prefix))
+    again = bool(projects - known)
+    newest = last
+    fresh = []
+    roots = set()
+    for rowid, claim_id, root_id, text, project_key, key, is_given in state.execute(
+        "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given FROM claims"
+        " WHERE rowid > ? OR key_is_given = 1 OR (? AND lineage_key IS NULL) ORDER BY rowid",
+        (last, again),
+    ):
+        newest = max(newest, rowid)
+        if rowid > last:
+            roots.add(root_id)
+        made: str | None
+        if is_given:
+            made = given_key(key)
+        elif key is not None:
+            continue
+        else:
+            made = book.key_of(LineageClaim(claim_id, text, project_key))
+        if made is not None and made != key:
+            fresh.append((made, claim_id))
+    if fresh or newest != last or again:
+        with write_transaction(state):
+            state.executemany("UPDATE claims SET lineage_key = ? WHERE claim_id = ?", fresh)
+            for root_id in sorted(roots):
+                _join_group(state, root_id)
+            state.execute(
+                "INSERT INTO watermarks (name, value) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (_WATERMARK, json.dumps({"rowid": newest, "projects": sorted(projects)}, ensure_ascii=False)),
+            )
+    return LineageBook(projects, lambda prefix: _stored(state, prefix))
+
+
+def _join_group(state: apsw.Connection, root_id: str) -> None:
+    """Make one lineage of those of a group that differ in the id of their first claim only; the oldest one stays."""
+    rows = state.execute(
+        """SELECT c.lineage_key, min(f.rowid) FROM claims c
+             JOIN claims f ON f.claim_id = substr(c.lineage_key, -12)
+            WHERE c.root_id = ? AND c.key_is_given = 0 AND c.session_kind = 'interactive'
+              AND c.origin_class IN ('owner', 'agent') AND c.lineage_key LIKE '%|%|%'
+            GROUP BY c.lineage_key ORDER BY 2""",
+        (root_id,),
+    )
+    oldest: dict[str, str] = {}
+    for key, _ in list(rows):
+        kept = oldest.setdefault(key.rpartition("|")[0], key)
+        if kept != key:
+            state.execute("UPDATE claims SET lineage_key = ? WHERE lineage_key = ?", (kept, key))
+
+
+def _known_projects(state: apsw.Connection) -> set[str]:
+    rows = state.execute(
+        "SELECT DISTINCT project_key FROM claims WHERE project_key IS NOT NULL AND origin_class IN ('owner', 'agent')"
+    )
+    return {part.strip() for (keys,) in rows for part in keys.split(";") if part.strip()}
+
+
+def _stored(state: apsw.Connection, prefix: str) -> list[tuple[str, str]]:
+    """Return text and key of claims whose key begins with ``prefix``, as a range of the index."""
+    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    return list(
+        state.execute(
+            "SELECT text, lineage_key FROM claims WHERE lineage_key >= ? AND lineage_key < ? ORDER BY rowid",
+            (prefix, end),
+        )
+    )
+
+
+def _parse(value: str) -> tuple[int, set[str]]:
+    tree = json.loads(value)
+    return int(tree["rowid"]), set(tree["projects"])

@@ -1,0 +1,224 @@
+"""Lineage keys: what a claim is about, so that a newer value retires an older one instead of standing beside it.
+
+Belongs here: the deterministic key of a claim, and the rule when one claim replaces another.
+Does not belong here: finding values in a sentence (``consolidation.specifics``), changing files.
+
+A key is, in this order:
+
+1. ``given:<key>``: the writer named it (``supersedes_key``).
+2. ``<subject>|<slots>``: the subject is the known project that the text names, else the project of its annotation or
+   heading, else the proper names in the text; the slots are the masked shapes of its values. Only when all slots are
+   strong, that is when the shape itself carries a name.
+3. ``<subject>|<slots>|<claim id>``: the same with a weak slot (a bare number, a number with a unit, a host). Such
+   claims share a key only when they also share most of their attribute words; the id is that of the first of them.
+
+No subject or no value: no key, the claim never retires anything. Keys are equal across languages because shapes
+and names are; paraphrases of a weak slot in another language stay apart, which errs on the side of keeping both.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from memory_assets.consolidation.specifics import Specifics, specifics_of
+from recall_runtime.notes.identity import common_words
+from recall_runtime.notes.leads import correction_lead_end
+from recall_runtime.text.words import index_text
+
+GIVEN = "given:"
+_MOST = 0.6  # share of the smaller statement's attribute words that two weak claims must have in common
+_LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
+
+_NO_LONGER = re.compile(
+    r"\bno longer\b|\bnot\b[^.;]{0,40}\bany ?more\b|\bnicht mehr\b|\bkeine?n? \w+ mehr\b"
+    r"|\bya no\b|\bбольше не\b|不再|已不|ではなくなった",
+    re.IGNORECASE,
+)
+
+# Words by which a writer says that a new value stands beside the old one.
+_BESIDE_WORDS = (
+    "also additionally another second too besides auch ebenfalls zusätzlich weitere también además otro segundo"
+    " также тоже ещё второй"
+)
+_BESIDE = frozenset(_BESIDE_WORDS.split())
+_BESIDE_IN_UNSPACED = ("另外", "还有", "也", "第二", "もう一", "追加", "加えて")
+
+
+@dataclass(frozen=True, slots=True)
+class LineageClaim:
+    """What the key of a claim is made from. ``project_key`` may hold several keys joined by ``; ``."""
+
+    claim_id: str
+    text: str
+    project_key: str | None = None
+    given_key: str | None = None
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Peer:
+    key: str
+    words: frozenset[str]
+
+
+@dataclass(slots=True)
+class LineageBook:
+    """Keys of claims in the order in which they are asked for with ``key_of``.
+
+    Args:
+        projects: Known project keys; the last part of each is the name by which a text mentions it.
+        stored: Gives the text and key of all stored claims whose key begins with ``<subject>|<slots>|``.
+    """
+
+    projects: Iterable[str] = ()
+    stored: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
+    _names: dict[str, str] = field(default_factory=dict)
+    _peers: dict[str, list[_Peer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the projects by name."""
+        shared: set[str] = set()
+        for key in self.projects:
+            name = key.rstrip("/").rpartition("/")[2].removesuffix(".git").casefold()
+            if len(name) > 2 and self._names.setdefault(name, key) != key:
+                shared.add(name)
+        for name in shared:  # two projects are called so: the name says nothing
+            del self._names[name]
+
+    def key_of(self, claim: LineageClaim) -> str | None:
+        """Return the key of ``claim``, or ``None`` when nothing says what it is about. Remembers the claim."""
+        if claim.given_key:
+            return given_key(claim.given_key)
+        specifics = specifics_of(claim.text)
+        coarse = self._coarse(claim, specifics)
+        if coarse is None or specifics.strong:
+            return coarse
+        words = self._attributes(claim.text, specifics)
+        peers = self._peers_of(coarse)
+        near = max(peers, key=lambda peer: _overlap(peer.words, words), default=None)
+        alone = len({peer.key for peer in peers}) == 1 and corrects(claim.text)
+        joined = near is not None and (alone or _overlap(near.words, words) >= _MOST)
+        key = near.key if near is not None and joined else f"{coarse}|{claim.claim_id}"
+        peers.append(_Peer(key, words))
+        return key
+
+    def coarse_of(self, claim: LineageClaim) -> str | None:
+        """Return subject and slots alone: what a validator accepts as "the same thing" from a model."""
+        return self._coarse(claim, specifics_of(claim.text))
+
+    def _coarse(self, claim: LineageClaim, specifics: Specifics) -> str | None:
+        slots = specifics.slots
+        if not slots or len(slots) > _LARGEST_SET:
+            return None
+        subject = self.subject_of(claim, specifics)
+        return None if subject is None else f"{subject}|{' & '.join(slots)}"
+
+    def subject_of(self, claim: LineageClaim, specifics: Specifics) -> str | None:
+        """Return who or what the claim is about: known projects the text names, its project, its heading, or names.
+
+        The text comes first, because a line may stand below the heading of another project.
+        """
+        named = self.named_in(specifics.words)
+        if named:
+            return named
+        if claim.project_key:
+            return "; ".join(sorted(part.strip() for part in claim.project_key.split(";") if part.strip()))
+        for heading in reversed(claim.heading_path):
+            named = self.named_in(heading)
+            if named:
+                return named
+        names = _proper_names(claim.text, specifics)
+        return "name:" + " ".join(names) if names else None
+
+    def named_in(self, text: str) -> str:
+        """Return the keys of the known projects that ``text`` names, joined by ``; ``; empty when it names none."""
+        return "; ".join(sorted({self._names[word] for word in _words(text) if word in self._names}))
+
+    def _peers_of(self, coarse: str) -> list[_Peer]:
+        if coarse not in self._peers:
+            self._peers[coarse] = [
+                _Peer(key, self._attributes(text, specifics_of(text))) for text, key in self.stored(coarse + "|")
+            ]
+        return self._peers[coarse]
+
+    def _attributes(self, text: str, specifics: Specifics) -> frozenset[str]:
+        """Return the stems that say which attribute it is: no project names, no proper names, no function words."""
+        names = {*self._names, *_proper_names(text, specifics)}
+        kept = " ".join(word for word in _words(specifics.words) if word not in names)
+        return frozenset(index_text(kept).split()) - _FUNCTION_STEMS
+
+
+def given_key(key: str) -> str:
+    """Return the lineage key for a key that a writer gave."""
+    return GIVEN + " ".join(key.removeprefix(GIVEN).split()).casefold()
+
+
+def values_of(text: str) -> frozenset[str]:
+    """Return the specific values of a statement, folded: equal sets under one key mean the same fact."""
+    return specifics_of(text).texts
+
+
+def corrects(text: str) -> bool:
+    """Return whether the statement begins as a correction of an earlier one (``Update:``, ``更正：``)."""
+    return correction_lead_end(text) > 0
+
+
+def says_no_longer(text: str) -> bool:
+    """Return whether the statement says that something has stopped being so."""
+    return _NO_LONGER.search(text) is not None
+
+
+def stands_beside(text: str) -> bool:
+    """Return whether the writer says that this value comes in addition to another one."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return not _BESIDE.isdisjoint(_words(folded)) or any(mark in folded for mark in _BESIDE_IN_UNSPACED)
+
+
+def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    smaller = min(len(first), len(second))
+    return len(first & second) / smaller if smaller else 0.0
+
+
+def _words(text: str) -> list[str]:
+    """Return the folded words of letters, scripts apart, so that a Latin name inside Chinese is a word."""
+    words: list[str] = []
+    current = ""
+    latin = False
+    for sign in unicodedata.normalize("NFKC", text).casefold() + " ":
+        is_letter = sign.isalpha() or (bool(current) and sign in "-_")
+        is_latin = sign < "\u0250"
+        if current and (not is_letter or is_latin != latin):
+            words.append(current.strip("-_"))
+            current = ""
+        if is_letter:
+            current, latin = current + sign, is_latin
+    return words
+
+
+def _proper_names(text: str, specifics: Specifics) -> tuple[str, ...]:
+    """Return names: words in capitals in mid-sentence, or Latin words inside another script. Folded, sorted."""
+    left = set(_words(specifics.words))
+    foreign = sum(sign.isalpha() and sign >= "\u0370" for sign in text)
+    names = set()
+    start = True
+    for token in text.split():
+        word = token.strip("\"'“”‘’„«»()[]{}*_`.,;:!?")
+        folded = word.casefold()
+        mixed = any(sign.isupper() for sign in word[1:]) and any(sign.islower() for sign in word)
+        capital = word[:1].isupper() and not word.isupper() and not start
+        if word.isalpha() and len(word) > 2 and folded in left and (mixed or capital):
+            names.add(folded)
+        start = token.endswith((".", "!", "?", ":"))
+    if foreign > len(text) // 3:
+        names |= {word for word in left if word.isascii() and len(word) > 2}
+    return tuple(sorted(names - _FUNCTION_WORDS - common_words()))
+
+
+_FUNCTION_WORD_LIST = (
+    "the and for with from this that are was were has have had not now since until then than they them our your his her"
+    " its all any only but was will must may can should would is it on in at of to by as be or an a i we you he she no"
+    " use uses used using"
+)
+_FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
+_FUNCTION_STEMS = frozenset(index_text(" ".join(sorted(_FUNCTION_WORDS))).split())

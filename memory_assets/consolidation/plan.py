@@ -1,0 +1,197 @@
+"""The plan of a night for ``MEMORY.md``: which decisions fit, and the bytes they give.
+
+Belongs here: bounds (growth, loss, budget), composition, the check that the result says what was decided.
+Does not belong here: deciding (``deterministic``, ``model_step``), reading entries (``entries``), writing (``apply``).
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_assets.consolidation.entries import read_entries
+from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
+from memory_assets.consolidation.validate import allowed_losses
+from recall_runtime.config import DeepSettings
+from recall_runtime.curated.compose import (
+    NewEntry,
+    append_entries,
+    entry_line,
+    remove_lines,
+    section_heading,
+)
+from recall_runtime.notes.identity import normalise
+from recall_runtime.records import Anchor
+from recall_runtime.vocabulary import Gate, Operation
+
+RESERVED_CHARACTERS = 21  # of the budget, for a header and line ends (openclaw-algorithms 27)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """New content of ``MEMORY.md`` with what led to it. Equal ``content`` and base means nothing is written."""
+
+    content: bytes | None
+    decisions: tuple[Decision, ...]
+    refused: tuple[Refused, ...]
+    dropped: tuple[PriorEntry, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def line_of(candidate: Candidate) -> str:
+    """Return the entry line of a candidate. It cites its first source; the ledger holds all of them."""
+    first = candidate.sources[0] if candidate.sources else None
+    anchor = Anchor(first.path, first.start, first.end) if first else None
+    return entry_line(candidate.text, anchor, candidate.annotations)
+
+
+def build(
+    content: bytes | None,
+    entries: Sequence[PriorEntry],
+    decisions: Sequence[Decision],
+    settings: DeepSettings,
+    *,
+    day: dt.date,
+    mode: Mode,
+) -> MemoryPlan:
+    """Return the plan that ``decisions`` give on ``content``, cut to what one night may do.
+
+    Bounds, each leaving what does not fit eligible: characters added (``max_added_characters``, best score first),
+    entries taken away (``max_prior_entry_loss_fraction`` of all, but always one supersession), size of the file
+    (``memory_budget_characters``: whole generated entries go, oldest first, then the weakest candidates wait).
+    A hand-written entry that a decision would replace stays, and is reported beside the newer one.
+    """
+    decisions, conflicts = _spare_hand_written(decisions)
+    kept, refused = _within_loss(decisions, allowed_losses(len(entries), settings.max_prior_entry_loss_fraction))
+    kept, too_much = _within_growth(kept, settings.max_added_characters)
+    refused += too_much
+    limit = settings.memory_budget_characters
+    while True:
+        dropped: list[PriorEntry] = []
+        composed = _compose(content, kept, dropped, day, mode)
+        for entry in _droppable(entries, kept, settings):
+            if _fits(composed, content, limit):
+                break
+            dropped.append(entry)
+            composed = _compose(content, kept, dropped, day, mode)
+        if _fits(composed, content, limit):
+            break
+        weakest = max((decision for decision in kept if decision.writes), key=lambda one: one.candidate.rank)
+        kept = [decision for decision in kept if decision is not weakest]
+        refused.append(Refused(weakest.candidate.claim_id, Gate.BUDGET, "MEMORY.md has no room for it"))
+    kept, refused = _drop_orphans(kept, refused)
+    if not _says_so(composed, kept):
+        hidden = "an open fence or comment would hide it"
+        waiting = [Refused(decision.candidate.claim_id, Gate.WRITE, hidden) for decision in kept]
+        return MemoryPlan(content, (), (*refused, *waiting))
+    names = {decision.candidate.entry_key for decision in kept}
+    told = tuple(conflict for conflict, key in conflicts if key in names)
+    return MemoryPlan(composed, tuple(kept), tuple(refused), tuple(dropped), told)
+
+
+def _spare_hand_written(decisions: Sequence[Decision]) -> tuple[list[Decision], list[tuple[Conflict, str]]]:
+    spared = []
+    conflicts = []
+    for decision in decisions:
+        if decision.operation is not Operation.SUPERSEDED:
+            spared.append(decision)
+            continue
+        priors = tuple(prior for prior in decision.priors if prior.replaceable)
+        conflicts += [
+            (Conflict(prior.entry_line, prior.line, decision.candidate.text), decision.candidate.entry_key)
+            for prior in decision.priors
+            if not prior.replaceable
+        ]
+        operation = Operation.SUPERSEDED if priors else Operation.ADDED
+        spared.append(Decision(decision.candidate, operation, priors, decision.because))
+    return spared, conflicts
+
+
+def _within_loss(decisions: Sequence[Decision], allowed: int) -> tuple[list[Decision], list[Refused]]:
+    """Keep supersessions, best score first, until the bound; one is always allowed."""
+    kept = []
+    refused = []
+    lost = 0
+    for decision in sorted(decisions, key=lambda one: one.candidate.rank):
+        taken = len(decision.priors) if decision.operation is Operation.SUPERSEDED else 0
+        if taken and lost and lost + taken > allowed:
+            refused.append(Refused(decision.candidate.claim_id, Gate.BUDGET, "enough entries were replaced tonight"))
+            continue
+        lost += taken
+        kept.append(decision)
+    return kept, refused
+
+
+def _within_growth(decisions: Sequence[Decision], max_added: int) -> tuple[list[Decision], list[Refused]]:
+    kept = []
+    refused = []
+    added = 0
+    for decision in decisions:
+        size = len(line_of(decision.candidate)) if decision.writes else 0
+        if size and max_added and added + size > max_added:
+            refused.append(Refused(decision.candidate.claim_id, Gate.BUDGET, "enough text was added tonight"))
+            continue
+        added += size
+        kept.append(decision)
+    return kept, refused
+
+
+def _compose(
+    content: bytes | None, kept: Sequence[Decision], dropped: Sequence[PriorEntry], day: dt.date, mode: Mode
+) -> bytes | None:
+    gone = [prior for decision in kept if decision.operation is Operation.SUPERSEDED for prior in decision.priors]
+    ranges = [(prior.start_line, prior.end_line) for prior in (*gone, *dropped)]
+    fresh = [
+        NewEntry(
+            decision.candidate.entry_key,
+            line_of(decision.candidate),
+            decision.candidate.project_key,
+            decision.candidate.lineage_marker,
+        )
+        for decision in kept
+        if decision.writes
+    ]
+    left = remove_lines(content, ranges) if content is not None and ranges else content
+    return append_entries(left, section_heading(day, consolidated=mode is Mode.MODEL), fresh) if fresh else left
+
+
+def _droppable(entries: Sequence[PriorEntry], kept: Sequence[Decision], settings: DeepSettings) -> list[PriorEntry]:
+    """Return the generated entries the budget may drop tonight, oldest first."""
+    gone = {prior.start_line for decision in kept for prior in decision.priors}
+    superseded = sum(len(one.priors) for one in kept if one.operation is Operation.SUPERSEDED)
+    free = allowed_losses(len(entries), settings.max_prior_entry_loss_fraction) - superseded
+    candidates = [entry for entry in entries if entry.generated and entry.start_line not in gone]
+    return sorted(candidates, key=lambda entry: (entry.day, entry.start_line))[: max(0, free)]
+
+
+def _fits(composed: bytes | None, content: bytes | None, limit: int) -> bool:
+    """Return whether the file is within the budget, or at least did not grow."""
+    if not limit or composed is None or composed == content:
+        return True
+    size = len(composed.decode("utf-8", errors="replace"))
+    return size <= limit - RESERVED_CHARACTERS or (content is not None and len(composed) <= len(content))
+
+
+def _drop_orphans(kept: list[Decision], refused: list[Refused]) -> tuple[list[Decision], list[Refused]]:
+    """Refuse what joins a candidate of tonight that is not written after all."""
+    fates = {refusal.claim_id: refusal for refusal in refused}
+    left = []
+    more = []
+    for decision in kept:
+        leader = (decision.into or "").rpartition(":")[2]
+        if not decision.writes and not decision.priors and leader in fates:
+            more.append(Refused(decision.candidate.claim_id, fates[leader].reason, fates[leader].detail))
+        else:
+            left.append(decision)
+    return left, refused + more
+
+
+def _says_so(composed: bytes | None, kept: Sequence[Decision]) -> bool:
+    """Return whether reading the result gives each written entry once, with its text."""
+    wanted = {one.candidate.entry_key: normalise(one.candidate.text) for one in kept if one.writes}
+    if not wanted:
+        return True
+    found: dict[str, list[str]] = {}
+    for entry in read_entries(composed or b"").entries:
+        for key in entry.keys:
+            found.setdefault(key, []).append(normalise(entry.text))
+    return all(found.get(key) == [text] for key, text in wanted.items())
