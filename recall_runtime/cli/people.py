@@ -1,0 +1,179 @@
+"""Commands of the owner: ``undo``, ``asof``, ``user``, ``intent``.
+
+Belongs here: their arguments and answers.
+Does not belong here: the history of curated files (``curated.history``), the contract of ``USER.md``
+(``user_model``), the lifecycle of intents (``intents``).
+"""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from recall_runtime.cli.command import (
+    Commands,
+    Invocation,
+    Reply,
+    add_command,
+    add_group,
+    day,
+    instant,
+    plain,
+    positive,
+)
+from recall_runtime.cli.output import table
+
+if TYPE_CHECKING:
+    from recall_runtime.curated.history import FileUndo
+    from recall_runtime.intents.store import StandingIntent
+
+CURATED_FILES = ("MEMORY.md", "USER.md")
+
+
+def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
+    """Add the commands of this group."""
+    parser = add_command(commands, after, "undo", undo, "put the curated files back as they were before a sweep")
+    parser.add_argument("sweep", metavar="SWEEP", help="id of the sweep; `dreamline status` shows the last one")
+    parser = add_command(commands, after, "asof", asof, "show the curated files as of the end of a day")
+    parser.add_argument("day", type=day, metavar="DAY", help="such as 2026-05-31, in the zone of the workspace")
+
+    user = add_group(commands, after, "user", "the directives of USER.md")
+    parser = add_command(user, after, "list", user_list, "list the directives")
+    parser.add_argument("--all", action="store_true", help="superseded ones too")
+    add_command(user, after, "lint", user_lint, "check the file against its contract")
+
+    intent = add_group(commands, after, "intent", "standing intents: what to be reminded of when something comes up")
+    parser = add_command(intent, after, "add", intent_add, "make a standing intent")
+    parser.add_argument("description", metavar="TEXT", help="what to be reminded of")
+    parser.add_argument("--when", action="append", required=True, metavar="WORDS", help="words that bring it up")
+    parser.add_argument("--sender", metavar="ID", help="for messages of this sender only (default: anyone)")
+    parser.add_argument("--max-fires", type=positive, default=3, metavar="N", help="how often at most")
+    parser.add_argument("--expires", type=instant, metavar="ISO", help="when it ends (default: in 90 days)")
+    parser = add_command(intent, after, "list", intent_list, "list the intents")
+    parser = add_command(intent, after, "cancel", intent_cancel, "cancel an intent")
+    parser.add_argument("intent", metavar="ID", help="its id, see `intent list`")
+
+
+def undo(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Take a sweep back, or show why that would lose somebody's edit."""
+    from recall_runtime.curated.history import undo as take_back
+    from recall_runtime.storage.schema import open_state
+
+    agent = invocation.open()
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        files = take_back(agent, state, arguments.sweep, now_ms=agent.clock.now_ms())
+    restored = all(file.restored for file in files)
+    return Reply({"files": plain(files)}, _undone(files), exit_code=0 if restored else 1)
+
+
+def _undone(files: "tuple[FileUndo, ...]") -> Iterator[str]:
+    for file in files:
+        if file.restored:
+            yield f"{file.file}: put back"
+            continue
+        yield f"{file.file}: edited since, nothing written. Take what you need from these differences."
+        yield from ("The sweep changed:", *file.ours.split("\n"))
+        yield from ("Changed since:", *file.theirs.split("\n"))
+
+
+def asof(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Show both curated files as the sweeps left them at the end of a day."""
+    import datetime as dt
+
+    from recall_runtime.clock import start_of_day_ms
+    from recall_runtime.curated.history import as_of
+    from recall_runtime.storage.atomic import read_bytes
+    from recall_runtime.storage.connection import open_reader
+
+    agent = invocation.open()
+    end = start_of_day_ms(arguments.day + dt.timedelta(days=1), agent.zone) - 1
+    files: dict[str, str | None] = {}
+    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+        for name in CURATED_FILES:
+            snapshot = as_of(state, name, end)
+            content = snapshot.content if snapshot.known else read_bytes(agent.workspace / name)
+            files[name] = None if content is None else content.decode("utf-8", errors="replace")
+    lines = [line for name, text in files.items() for line in (f"=== {name}", *(text or "(no file)").split("\n"))]
+    return Reply({"day": arguments.day.isoformat(), "files": files}, lines)
+
+
+def _user_file(invocation: Invocation) -> bytes:
+    from recall_runtime.curated.writer import read_base
+
+    return read_base(invocation.open(), "USER.md").content or b""
+
+
+def user_list(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """List what holds, and with ``--all`` what held."""
+    from recall_runtime.user_model.contract import directives, standing
+
+    found = directives(_user_file(invocation))
+    holding = standing(found)
+    shown = found if arguments.all else holding
+    rows = [(item.start_line, item.observed, "holds" if item in holding else item.status, item.text) for item in shown]
+    return Reply({"directives": plain(shown)}, table(("line", "observed", "status", "directive"), rows))
+
+
+def user_lint(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Check ``USER.md``; exit 1 when something is wrong."""
+    from recall_runtime.user_model.lint import lint
+
+    found = lint(_user_file(invocation))
+    lines = [f"USER.md:{item.line}: {item.rule}: {item.message}" for item in found] or ["USER.md keeps its contract"]
+    return Reply({"findings": plain(found)}, lines, exit_code=1 if found else 0)
+
+
+def intent_add(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Make an intent. Whoever may run this command on this machine is its owner."""
+    from recall_runtime.intents.scopes import Scope, SenderScope, Speaker
+    from recall_runtime.intents.store import IntentDraft, create
+    from recall_runtime.storage.schema import open_state
+
+    agent = invocation.open()
+    sender_scope = SenderScope.SENDER if arguments.sender else SenderScope.ANYONE
+    draft = IntentDraft(
+        description=arguments.description,
+        keywords=tuple(arguments.when),
+        scope=Scope.ANYWHERE,
+        sender_scope=sender_scope,
+        expires_at=arguments.expires,
+        max_fires=arguments.max_fires,
+    )
+    speaker = Speaker(sender=arguments.sender or "owner", is_owner=True)
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        made = create(state, draft, speaker, agent.clock.now_ms())
+    return Reply(_intent_data(made), [f"{made.intent_id}: armed, for {', '.join(made.keywords)}"])
+
+
+def intent_list(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """List all intents after upkeep."""
+    from recall_runtime.intents.store import list_intents
+    from recall_runtime.storage.schema import open_state
+
+    agent = invocation.open()
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        found = list_intents(state, agent.clock.now_ms())
+    rows = [
+        (item.intent_id, item.status, f"{item.fire_count}/{item.max_fires}", ", ".join(item.keywords), item.description)
+        for item in found
+    ]
+    return Reply(
+        {"intents": [_intent_data(item) for item in found]}, table(("id", "status", "fired", "when", "what"), rows)
+    )
+
+
+def intent_cancel(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Cancel one intent; the row stays."""
+    from recall_runtime.errors import RefusedError
+    from recall_runtime.intents.store import cancel
+    from recall_runtime.storage.schema import open_state
+
+    agent = invocation.open()
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        if not cancel(state, arguments.intent, agent.clock.now_ms()):
+            raise RefusedError(f"No live intent {arguments.intent!r}", "Take the id from `dreamline intent list`.")
+    return Reply({"intent_id": arguments.intent, "status": "cancelled"}, [f"{arguments.intent}: cancelled"])
+
+
+def _intent_data(intent: "StandingIntent") -> dict[str, object]:
+    return {key: value for key, value in plain(intent).items() if key != "intent_key"}
