@@ -22,18 +22,19 @@ _MARKER = re.compile(r"<!-- openclaw-memory-promotion:(.*?) -->")
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Facts of a corpus with their expected fate."""
+    """Facts of a corpus with their expected fate, and the lines its curated files start with."""
 
     facts: list[dict[str, Any]]
     secrets: list[str]
-    seeds: list[str]
+    start_lines: frozenset[str]
 
     @classmethod
     def read(cls, corpus: Path) -> "Truth":
         """Read ``truth.json`` of ``corpus``."""
         tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
-        seeds = [entry["text"] for entry in tree["seed_memory"]]
-        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], seeds)
+        files = [corpus / "workspace" / name for name in ("MEMORY.md", "USER.md")]
+        start = frozenset(line for file in files for line in file.read_text(encoding="utf-8").splitlines())
+        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], start)
 
     @property
     def never(self) -> list[dict[str, Any]]:
@@ -75,8 +76,8 @@ def leaks(text: str, truth: Truth) -> list[str]:
 def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
     """Return the measures of the two curated files at the end of a replay."""
     files = {"MEMORY.md": active_entries(memory), "USER.md": active_entries(user)}
-    seeds = {_STRUCK.sub("", seed) for seed in truth.seeds}
-    written = [line for lines in files.values() for line in lines if line not in seeds]
+    before = {_STRUCK.sub("", line) for line in truth.start_lines}
+    written = [line for lines in files.values() for line in lines if line not in before]
     places: dict[str, list[str]] = defaultdict(list)
     for line in written:
         for fact in truth.facts:
@@ -86,7 +87,7 @@ def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
     fates = Counter(_fate_of(line, truth) for line in written)
     right = sum(count for fate, count in fates.items() if fate in PROMOTE)
     stale = [by_id[key] for key in places if by_id[key]["expect"] == "superseded"]
-    neutral = fates["superseded"] + fates["stale_if_kept"] + fates["seed_directive"]
+    neutral = fates["superseded"] + fates["stale_if_kept"]
     judged = sum(fates.values()) - neutral
     return {
         "precision": right / judged if judged else 1.0,
@@ -108,16 +109,11 @@ def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
 def _fate_of(line: str, truth: Truth) -> str:
     found = [fact["expect"] for fact in truth.facts if holds(line, fact["needle"])]
     if not found:
-        return "seed_directive" if _is_seed_directive(line) else "no_fact"
+        return "no_fact"
     for fate in ("never", "promote", "promote_from_transcript", "superseded", "stale_if_kept"):
         if fate in found:
             return fate
     return found[0]
-
-
-def _is_seed_directive(line: str) -> bool:
-    """USER.md of every corpus starts with three directives; they are no result of a sweep."""
-    return any(part in line for part in ("call me Robin", "one-line explanations", "long explanations"))
 
 
 def _present(fact: dict[str, Any], places: dict[str, list[str]], files: dict[str, list[str]]) -> bool:

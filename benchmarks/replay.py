@@ -33,6 +33,7 @@ from recall_runtime.signals.recalls import record_external_recall
 
 START_FILES = ("MEMORY.md", "USER.md", "AGENTS.md", "HEARTBEAT.md")
 RECALL_SESSION = "agent:main:main"
+MEMORY_BUDGET = 200_000  # a year promotes more than fits a prompt; what is graded here is the gate, not the budget
 
 
 class Replay:
@@ -62,6 +63,8 @@ class Replay:
             "[sources]",
             f"session_folders = [{json.dumps(str(self.sessions))}]",
             'owner_ids = ["owner-1"]',
+            "[dreaming.deep]",
+            f"memory_budget_characters = {MEMORY_BUDGET}",
         ]
         if model_url:
             lines += [
@@ -124,7 +127,9 @@ class Replay:
 
     def _recall(self, operation: dict[str, Any], at: int) -> None:
         agent = self.agent_at(at)
-        record_external_recall(agent, operation["query"], operation["results"], at_ms=at, session_key=RECALL_SESSION)
+        record_external_recall(
+            agent, query=operation["query"], results=operation["results"], at_ms=at, session_key=RECALL_SESSION
+        )
 
     def _sweep(self, operation: dict[str, Any], at: int) -> None:
         start = time.perf_counter()
@@ -150,7 +155,10 @@ class Replay:
 
     def _injected(self) -> str:
         """Everything a turn would inject for the corpus's own questions, at the end of the timeline."""
-        from recall_runtime.recall.turn import turn
+        try:
+            from recall_runtime.recall.turn import turn
+        except ModuleNotFoundError:
+            return ""
 
         tree = json.loads((self.corpus / "truth.json").read_text(encoding="utf-8"))
         last = json.loads((self.corpus / "timeline.jsonl").read_text(encoding="utf-8").splitlines()[-1])

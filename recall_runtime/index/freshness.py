@@ -1,0 +1,109 @@
+"""Comparing the disk with the index without writing anything.
+
+Belongs here: what a status shows, whether a sync would find something, starting one in the background.
+Does not belong here: the sync itself.
+"""
+
+import contextlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from recall_runtime.agent import Agent
+from recall_runtime.errors import StoreError
+from recall_runtime.index import store
+from recall_runtime.index.files import find_files
+from recall_runtime.storage.connection import open_reader
+from recall_runtime.transcripts.sources import list_transcripts
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessReport:
+    """Paths that differ between disk and index, by name and time stamp, and what is left out on purpose.
+
+    ``skipped`` gives reasons by path, ``without_vector`` the entries the vector lane can't find yet,
+    ``vectors_refused`` those it never will; ``embedder`` is the identity of the vectors inside.
+    """
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    sources: int = 0
+    entries: int = 0
+    without_vector: int = 0
+    vectors_refused: int = 0
+    embedder: str | None = None
+    revision: int = 0
+    missing_index: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a sync would find nothing to do, as far as names, sizes and time stamps tell."""
+        return not (self.missing_index or self.new or self.changed or self.gone)
+
+
+def compare(agent: Agent) -> FreshnessReport:
+    """Compare the files of ``agent`` with its index. Reads no file, writes nothing.
+
+    Raises:
+        StoreError: the index is there and can't be read.
+    """
+    found = find_files(agent.workspace)
+    on_disk = {file.path: (file.mtime_ns, file.size) for file in found.files}
+    on_disk |= {file.name: (file.mtime_ns, file.size) for file in list_transcripts(agent)}
+    if not agent.folders.index_db.exists():
+        return FreshnessReport(new=tuple(sorted(on_disk)), missing_index=True)
+    with contextlib.closing(open_reader(agent.folders.index_db)) as reader:
+        known = store.known_sources(reader)
+        states = dict(reader.execute("SELECT embedded, count(*) FROM entries GROUP BY embedded"))
+        return FreshnessReport(
+            new=tuple(sorted(set(on_disk) - set(known))),
+            changed=tuple(
+                sorted(
+                    path
+                    for path, stamp in on_disk.items()
+                    if path in known and stamp != (known[path].mtime_ns, known[path].size)
+                )
+            ),
+            gone=tuple(sorted(set(known) - set(on_disk))),
+            skipped=tuple(sorted((path, row.skipped) for path, row in known.items() if row.skipped)),
+            sources=len(known),
+            entries=sum(states.values()),
+            without_vector=states.get(0, 0),
+            vectors_refused=states.get(2, 0),
+            embedder=store.get_meta(reader, "embedder"),
+            revision=int(store.get_meta(reader, "revision") or 0),
+        )
+
+
+def sync_in_background(agent: Agent) -> bool:
+    """Start a sync in a process of its own when the disk is newer than the index; never wait for it.
+
+    Returns:
+        Whether one was started. A sync that already runs makes the new one end at once.
+    """
+    try:
+        if compare(agent).is_fresh:
+            return False
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "recall_runtime.cli.main",
+                "--home",
+                str(agent.folders.home),
+                "--agent",
+                agent.folders.agent_id,
+                "--workspace",
+                str(agent.workspace),
+                "index",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, StoreError):
+        return False
+    return True

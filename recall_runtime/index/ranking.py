@@ -1,0 +1,198 @@
+"""The arithmetic of ranking: pure functions, no database.
+
+Belongs here: scales, fusion, recency, importance, project, the tiers of exact file names, MMR.
+Does not belong here: where the numbers come from (``index.lanes``), the original rule (``index.openclaw_mode``).
+"""
+
+import datetime as dt
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from recall_runtime.clock import age_days, day_of
+from recall_runtime.index.embedders.protocol import Embedder
+from recall_runtime.paths import PathKind, kind_of
+from recall_runtime.vocabulary import Tier
+
+T = TypeVar("T")
+
+ECHO = 0.8
+REPEATS_QUESTION = 0.5
+_LITTLE_SAID = {"heading": 0.6, "envelope": 0.3, "session_header": 0.3, "managed": 0.6, "code": 0.9}
+_TIER_FACTORS = {Tier.CURATED: 1.2, Tier.IMPORTS: 0.9, Tier.REVIEW: 0.7}
+INVALID_PROJECT = "!invalid-project-annotation"
+PROJECT_MATCH = 1.15
+PROJECT_FOREIGN = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class FusionWeights:
+    """Shares of the lanes on the common scale. Measured: docs/decisions.md."""
+
+    vector: float = 0.5
+    keyword: float = 0.5
+    document: float = 0.2
+    neighbour: float = 0.5  # of each neighbour's cosine, added to the entry's own
+    specific: float = 1.0  # of the score of the question's names, identifiers and values alone, added to that of all
+    recency_floor: float = 0.9  # what is left of a score however old its source is
+
+
+def weights_for(embedder: Embedder | None) -> FusionWeights:
+    """Return the measured shares for ``embedder``: static word vectors know less about meaning than a model does."""
+    if embedder is not None and embedder.identity.startswith("static:"):
+        return FusionWeights(vector=0.3, keyword=0.7)
+    return FusionWeights()
+
+
+def unit_scale(values: Mapping[int, float]) -> dict[int, float]:
+    """Return ``values`` mapped to 0..1 within the set (min-max); equal values give 1."""
+    if not values:
+        return {}
+    low, high = min(values.values()), max(values.values())
+    if high - low < 1e-12:
+        return dict.fromkeys(values, 1.0)
+    return {key: (value - low) / (high - low) for key, value in values.items()}
+
+
+def fuse(
+    keyword: Mapping[int, float],
+    vector: Mapping[int, float],
+    document: Mapping[int, float],
+    candidates: Sequence[int],
+    weights: FusionWeights,
+) -> dict[int, float]:
+    """Return one score 0..1 a candidate.
+
+    Each lane is scaled within the result set first: raw BM25 through x/(1+x) saturates, and cosines of different
+    embedders lie on different levels (rivals.md 5). A lane without any value has no share.
+    """
+    lanes = [
+        (weights.keyword, unit_scale({key: keyword.get(key, 0.0) for key in candidates}) if keyword else {}),
+        (weights.vector, unit_scale({key: vector[key] for key in candidates if key in vector})),
+        (weights.document, unit_scale({key: document.get(key, 0.0) for key in candidates}) if document else {}),
+    ]
+    total = sum(weight for weight, values in lanes if values)
+    if not total:
+        return dict.fromkeys(candidates, 0.0)
+    return {key: sum(weight * values.get(key, 0.0) for weight, values in lanes if values) / total for key in candidates}
+
+
+def substance_factor(block: str, recalled: bool, body: frozenset[str], terms: frozenset[str]) -> float:
+    """Return how much of an answer a matching text can be at all.
+
+    A heading or an envelope says little, recalled text that came back is a copy, and a text that only repeats the
+    words of the question answers nothing.
+    """
+    factor = _LITTLE_SAID.get(block, 1.0)
+    if recalled:
+        factor *= ECHO
+    if terms and body and body <= terms:
+        factor *= REPEATS_QUESTION
+    return factor
+
+
+def tier_factor(tier: Tier) -> float:
+    """Return how much a tier is believed: what was curated before what was only noted, our own reports last."""
+    return _TIER_FACTORS.get(tier, 1.0)
+
+
+def decay(age: float, half_life_days: float) -> float:
+    """Return exp(-ln 2 / half-life x age); 1 for age 0 or less and for a half-life that is none (algorithms 10)."""
+    if not math.isfinite(age) or half_life_days <= 0 or age <= 0:
+        return 1.0
+    return math.exp(-math.log(2) / half_life_days * age)
+
+
+def age_of(path: str, day: str | None, observed_at: int, now_ms: int, zone: ZoneInfo) -> float | None:
+    """Return the age in days of what a source says, or ``None`` when it is evergreen.
+
+    Dated notes of any depth and suffix age by their day, transcripts by the time of the message, both never below 0.
+    Curated files and undated notes are evergreen.
+    """
+    if day is not None:
+        return float(max(0, (day_of(now_ms, zone) - dt.date.fromisoformat(day)).days))
+    if kind_of(path) is PathKind.TRANSCRIPT:
+        return age_days(observed_at, now_ms)
+    return None
+
+
+def importance_factor(importance: float | None) -> float:
+    """Return 0.75 + 0.05 x importance, which is limited to 1..10; 1 when there is none (algorithms 11)."""
+    if importance is None:
+        return 1.0
+    return 0.75 + 0.05 * min(10, max(1, math.floor(importance)))
+
+
+def project_factor(project_key: str | None, active: Sequence[str]) -> float:
+    """Return 1.15 when all keys of the entry are active, 0.9 when not, 1 without keys or active projects (16.3)."""
+    if not project_key or not active:
+        return 1.0
+    keys = {key.strip() for key in project_key.split(";") if key.strip()}
+    return PROJECT_MATCH if keys <= set(active) else PROJECT_FOREIGN
+
+
+def path_tier(query: str, path: str) -> int:
+    """Return how exactly ``query`` names ``path``: 3 the whole path, 2 its last part, 1 that without ending, else 0."""
+    asked, name = _path_form(query), _path_form(path)
+    if asked in ("", "."):
+        return 0
+    if asked == name:
+        return 3
+    if "/" in asked:
+        return 0
+    last = PurePosixPath(name)
+    return 2 if asked == last.name else 1 if asked == last.stem else 0
+
+
+def _path_form(text: str) -> str:
+    text = text.strip().replace("\\", "/")
+    while text.startswith("./"):
+        text = text[2:]
+    return unicodedata.normalize("NFC", text).lower()
+
+
+def coverage(terms: Mapping[str, float], body: frozenset[str]) -> float:
+    """Return the share of the question's weight that ``body`` holds, 0..1; 0 without terms."""
+    total = sum(terms.values())
+    return sum(weight for term, weight in terms.items() if term in body) / total if total else 0.0
+
+
+def relevance(covered: float, meaning: float | None) -> float:
+    """Return how well an entry answers a question, 0..1, comparable between questions and embedders.
+
+    The better of the two lanes counts seven tenths, the other three: a paraphrase shares few words, an identifier
+    shares no meaning. Without vectors the words alone decide.
+    """
+    if meaning is None:
+        return covered
+    return 0.7 * max(covered, meaning) + 0.3 * min(covered, meaning)
+
+
+def mmr(ranked: Sequence[tuple[T, float]], words: Callable[[T], frozenset[str]], trade: float, limit: int) -> list[T]:
+    """Return up to ``limit`` items, each the best by trade x score - (1 - trade) x similarity to those taken.
+
+    Similarity is the Jaccard index of the items' words. Only the order changes, no score.
+    """
+    left = list(ranked)
+    taken: list[T] = []
+    bags = {id(item): words(item) for item, _ in ranked}
+    while left and len(taken) < limit:
+        best = max(
+            left,
+            key=lambda pair: (
+                trade * pair[1]
+                - (1 - trade) * max((_jaccard(bags[id(pair[0])], bags[id(other)]) for other in taken), default=0.0)
+            ),
+        )
+        left.remove(best)
+        taken.append(best[0])
+    return taken
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0

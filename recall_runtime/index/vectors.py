@@ -1,0 +1,359 @@
+"""Vectors of entries: storing, deleting, and the nearest ones under a filter.
+
+Belongs here: the vec0 table of sqlite-vec and its plain twin, refusing vectors that would poison an answer, the exact
+scan. Does not belong here: making vectors (``index.embedders``), ranking (``index.ranking``).
+
+Three readers give the same answers: KNN inside sqlite-vec; the exact scan over a matrix read from the same table
+without the extension (its chunks are ordinary blobs); the exact scan over the plain table that is written where the
+extension can't be loaded. The vec0 table has one partition key, the tier; more keys would cost a chunk each.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from recall_runtime.errors import StoreError
+from recall_runtime.index.embedders.protocol import Vector, Vectors, unit_rows
+from recall_runtime.vocabulary import EntryStatus, OriginClass, SessionKind, Tier
+
+MAX_K = 4096  # sqlite-vec raises above it
+_CHUNK = 1024  # vectors a chunk of vec0 holds
+_NATIVE = "vectors"
+_PLAIN = "vectors_plain"
+_TIERS = {tier.value: place for place, tier in enumerate(Tier)}
+_ORIGINS = {origin.value: place for place, origin in enumerate(OriginClass)}
+_STATUSES = {status.value: place for place, status in enumerate(EntryStatus)}
+
+
+class VectorFault(StrEnum):
+    """Why a vector is refused. Stored, it would come first in every answer (zero, NaN) or fail to be written."""
+
+    SHORT = "short"
+    LONG = "long"
+    ZERO = "zero"
+    NOT_FINITE = "not_finite"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    """One vector to be stored. An origin of ``None`` becomes untrusted: the class for unknown."""
+
+    entry_id: int
+    tier: Tier
+    origin_class: OriginClass | None
+    session_kind: SessionKind
+    status: EntryStatus
+    vector: Sequence[float] | Vector
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFilter:
+    """What may be in the answer. It is applied inside the search, so a crowd of others can't empty the answer."""
+
+    tiers: frozenset[Tier] = frozenset(Tier)
+    origin_classes: frozenset[OriginClass] = frozenset(OriginClass)
+    with_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """One near entry; ``cosine`` is 1 for the same direction."""
+
+    entry_id: int
+    cosine: float
+
+
+def fault_of(vector: Sequence[float] | Vector, dimensions: int) -> VectorFault | None:
+    """Return why ``vector`` can't be stored, or ``None``."""
+    array = np.asarray(vector, dtype=np.float64).ravel()
+    if array.size != dimensions:
+        return VectorFault.SHORT if array.size < dimensions else VectorFault.LONG
+    if not np.isfinite(array).all():
+        return VectorFault.NOT_FINITE
+    return None if np.any(array) else VectorFault.ZERO
+
+
+def has_extension(connection: apsw.Connection) -> bool:
+    """Return whether sqlite-vec is loaded on ``connection``."""
+    try:
+        list(connection.execute("SELECT vec_version()"))
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Return whether a table called ``name`` exists."""
+    return bool(list(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,))))
+
+
+def prepare(connection: apsw.Connection, dimensions: int) -> None:
+    """Create the table of vectors of this length, in the layout the machine can write."""
+    if has_table(connection, _NATIVE) or has_table(connection, _PLAIN):
+        return
+    if has_extension(connection):
+        connection.execute(
+            f"CREATE VIRTUAL TABLE {_NATIVE} USING vec0(entry_id INTEGER PRIMARY KEY, tier TEXT PARTITION KEY,"
+            " origin_class TEXT, session_kind TEXT, status TEXT,"
+            f" embedding FLOAT[{int(dimensions)}] distance_metric=cosine)"
+        )
+        return
+    connection.execute(
+        f"CREATE TABLE {_PLAIN} (entry_id INTEGER PRIMARY KEY, tier TEXT NOT NULL, origin_class TEXT NOT NULL,"
+        " session_kind TEXT NOT NULL, status TEXT NOT NULL, embedding BLOB NOT NULL) STRICT"
+    )
+
+
+def put(connection: apsw.Connection, rows: Iterable[VectorRow], dimensions: int) -> dict[int, VectorFault]:
+    """Store ``rows`` in place of what their entries had; return the refused ones by entry.
+
+    Vectors are scaled to length 1. Runs inside the caller's transaction.
+
+    Raises:
+        StoreError: the table needs the extension, and it isn't loaded.
+    """
+    table = _writable_table(connection)
+    refused: dict[int, VectorFault] = {}
+    good: list[VectorRow] = []
+    for row in rows:
+        fault = fault_of(row.vector, dimensions)
+        if fault:
+            refused[row.entry_id] = fault
+        else:
+            good.append(row)
+    delete(connection, [row.entry_id for row in good] + list(refused))
+    if good:
+        matrix = unit_rows(np.array([np.asarray(row.vector, dtype=np.float64) for row in good]))
+        connection.executemany(
+            f"INSERT INTO {table}(entry_id, tier, origin_class, session_kind, status, embedding)"  # noqa: S608 - ours
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    row.entry_id,
+                    row.tier.value,
+                    (row.origin_class or OriginClass.UNTRUSTED).value,
+                    row.session_kind.value,
+                    row.status.value,
+                    unit.tobytes(),
+                )
+                for row, unit in zip(good, matrix, strict=True)
+            ),
+        )
+    return refused
+
+
+def delete(connection: apsw.Connection, entry_ids: Iterable[int]) -> None:
+    """Delete the vectors of ``entry_ids``; unknown ones are no error. Runs inside the caller's transaction."""
+    if not (has_table(connection, _NATIVE) or has_table(connection, _PLAIN)):
+        return
+    table = _writable_table(connection)
+    connection.executemany(
+        f"DELETE FROM {table} WHERE entry_id = ?",  # noqa: S608 - one of our two table names
+        ((entry_id,) for entry_id in entry_ids),
+    )
+
+
+def _writable_table(connection: apsw.Connection) -> str:
+    if not has_table(connection, _NATIVE):
+        return _PLAIN
+    if not has_extension(connection):
+        raise StoreError(
+            "The index holds vectors of sqlite-vec, which can't be loaded here",
+            "Install the package sqlite-vec, or run `dreamline index --force`.",
+        )
+    return _NATIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """All vectors of an index in memory, for the exact scan; rows are in the order of their entry ids.
+
+    ``tiers``, ``origin_classes`` and ``statuses`` hold the position of the member in its closed set.
+    """
+
+    entry_ids: NDArray[np.int64]
+    tiers: NDArray[np.int8]
+    origin_classes: NDArray[np.int8]
+    statuses: NDArray[np.int8]
+    vectors: Vectors
+
+    def nearest(self, query: Vector, k: int, wanted: VectorFilter) -> list[Neighbour]:
+        """Return the ``k`` nearest rows that ``wanted`` allows, nearest first."""
+        allowed = np.array([tier in wanted.tiers for tier in Tier])[self.tiers]
+        allowed &= np.array([origin in wanted.origin_classes for origin in OriginClass])[self.origin_classes]
+        if not wanted.with_superseded:
+            allowed &= self.statuses == _STATUSES[EntryStatus.ACTIVE.value]
+        rows = np.flatnonzero(allowed)
+        if not rows.size or k < 1:
+            return []
+        few = rows.size * 8 < len(self.vectors)  # copying few rows is cheaper than scanning all of them
+        cosines = self.vectors[rows] @ query if few else (self.vectors @ query)[rows]
+        if k < rows.size:
+            part = np.argpartition(-cosines, k - 1)[:k]
+            rows, cosines = rows[part], cosines[part]
+        found = [
+            Neighbour(entry_id, cosine)
+            for entry_id, cosine in zip(self.entry_ids[rows].tolist(), cosines.tolist(), strict=True)
+        ]
+        return _ordered(found, k)
+
+
+def load_matrix(connection: apsw.Connection) -> Matrix:
+    """Read all vectors, from either layout and without the extension.
+
+    The chunks of vec0 0.1 are read as blobs: 1024 vectors, their entry ids, a bit for each that is in use, and 16
+    bytes for each short text (length, then up to 12 bytes). ``tests/index/test_vectors.py`` compares with its KNN.
+    """
+    if has_table(connection, _NATIVE):
+        return _load_native(connection)
+    if not has_table(connection, _PLAIN):
+        return _stacked([], [], [], [], [])
+    rows = list(
+        connection.execute(
+            f"SELECT entry_id, tier, origin_class, status, embedding FROM {_PLAIN} ORDER BY entry_id"  # noqa: S608 - ours
+        )
+    )
+    vectors = [np.frombuffer(row[4], dtype="<f4") for row in rows]
+    return _stacked(
+        [np.array([row[0] for row in rows], dtype=np.int64)],
+        [np.array([_TIERS[row[1]] for row in rows], dtype=np.int8)],
+        [np.array([_ORIGINS[row[2]] for row in rows], dtype=np.int8)],
+        [np.array([_STATUSES[row[3]] for row in rows], dtype=np.int8)],
+        [np.stack(vectors)] if vectors else [],
+    )
+
+
+def _load_native(connection: apsw.Connection) -> Matrix:
+    ids: list[Any] = []
+    tiers: list[Any] = []
+    origins: list[Any] = []
+    statuses: list[Any] = []
+    vectors: list[Any] = []
+    query = (
+        "SELECT c.partition00, c.validity, c.rowids, v.vectors, o.data, s.data"
+        " FROM vectors_chunks c JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id"
+        " JOIN vectors_metadatachunks00 o ON o.rowid = c.chunk_id"
+        " JOIN vectors_metadatachunks02 s ON s.rowid = c.chunk_id ORDER BY c.chunk_id"
+    )
+    for tier, validity, rowids, blob, origin, status in connection.execute(query):
+        used = np.flatnonzero(np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little"))
+        if not used.size:
+            continue
+        ids.append(np.frombuffer(rowids, dtype="<i8")[used])
+        tiers.append(np.full(used.size, _TIERS[tier], dtype=np.int8))
+        origins.append(_codes(origin, _ORIGINS)[used])
+        statuses.append(_codes(status, _STATUSES)[used])
+        vectors.append(np.frombuffer(blob, dtype="<f4").reshape(_CHUNK, -1)[used])
+    return _stacked(ids, tiers, origins, statuses, vectors)
+
+
+def _codes(blob: bytes, known: dict[str, int]) -> NDArray[np.int8]:
+    """Return the positions of the short texts in ``blob``; places not in use give 0."""
+    inline = np.frombuffer(blob, dtype=[("length", "<i4"), ("text", "S12")])["text"]
+    codes = np.zeros(len(inline), dtype=np.int8)
+    for text, code in known.items():
+        codes[inline == text.encode("ascii")] = code
+    return codes
+
+
+def _stacked(ids: list[Any], tiers: list[Any], origins: list[Any], statuses: list[Any], vectors: list[Any]) -> Matrix:
+    if not vectors:
+        none = np.array([], dtype=np.int8)
+        return Matrix(np.array([], dtype=np.int64), none, none, none, np.zeros((0, 0), dtype=np.float32))
+    entry_ids = np.concatenate(ids)
+    order = np.argsort(entry_ids)
+    return Matrix(
+        entry_ids[order],
+        np.concatenate(tiers)[order],
+        np.concatenate(origins)[order],
+        np.concatenate(statuses)[order],
+        np.ascontiguousarray(np.concatenate(vectors)[order], dtype=np.float32),
+    )
+
+
+def nearest(
+    connection: apsw.Connection, query: Vector, k: int, wanted: VectorFilter, matrix: Matrix | None = None
+) -> list[Neighbour]:
+    """Return the ``k`` nearest entries that ``wanted`` allows, nearest first; fewer when fewer exist.
+
+    Args:
+        connection: A reader or writer of the index.
+        query: A vector of length 1; a zero or non-finite one finds nothing.
+        k: How many; above 4096 the exact scan answers, because sqlite-vec refuses.
+        wanted: The filter.
+        matrix: The vectors in memory, when the caller keeps them; it is the fastest way.
+    """
+    query = np.asarray(query, dtype=np.float32)
+    if k < 1 or not np.isfinite(query).all() or not np.any(query):
+        return []
+    if matrix is None and (k > MAX_K or not has_extension(connection) or not has_table(connection, _NATIVE)):
+        matrix = load_matrix(connection)
+    if matrix is not None:
+        return matrix.nearest(query, k, wanted) if len(matrix.entry_ids) else []
+    found: list[Neighbour] = []
+    for tier in sorted(wanted.tiers):  # one search a partition: k counts within each
+        found.extend(_nearest_in(connection, query, k, tier, wanted))
+    return _ordered(found, k)
+
+
+def _nearest_in(
+    connection: apsw.Connection, query: Vector, k: int, tier: Tier, wanted: VectorFilter
+) -> list[Neighbour]:
+    classes = sorted(origin.value for origin in wanted.origin_classes)
+    sql = f"SELECT entry_id, distance FROM {_NATIVE} WHERE embedding MATCH ? AND k = ? AND tier = ?"  # noqa: S608 - ours
+    values: list[Any] = [query.tobytes(), k, tier.value]
+    if len(classes) < len(OriginClass):
+        sql += f" AND origin_class IN ({', '.join('?' * len(classes))})"
+        values += classes
+    if not wanted.with_superseded:
+        sql += " AND status = ?"
+        values.append(EntryStatus.ACTIVE.value)
+    return [
+        Neighbour(entry_id, 1.0 - distance)
+        for entry_id, distance in connection.execute(sql, values)
+        if distance is not None and math.isfinite(distance)
+    ]
+
+
+def _ordered(found: list[Neighbour], k: int) -> list[Neighbour]:
+    return sorted(found, key=lambda item: (-round(item.cosine, 6), item.entry_id))[:k]
+
+
+def fetch(connection: apsw.Connection, entry_ids: Sequence[int], matrix: Matrix | None = None) -> dict[int, Vector]:
+    """Return the stored vectors of ``entry_ids``; entries without one are left out."""
+    if matrix is None and has_table(connection, _NATIVE) and has_extension(connection):
+        out: dict[int, Vector] = {}
+        for entry_id in entry_ids:
+            for (blob,) in connection.execute(f"SELECT embedding FROM {_NATIVE} WHERE entry_id = ?", (entry_id,)):  # noqa: S608 - ours
+                out[entry_id] = np.frombuffer(blob, dtype="<f4")
+        return out
+    matrix = matrix or load_matrix(connection)
+    if not len(matrix.entry_ids):
+        return {}
+    wanted = np.array(entry_ids, dtype=np.int64)
+    places = np.minimum(np.searchsorted(matrix.entry_ids, wanted), len(matrix.entry_ids) - 1)
+    return {
+        int(entry_id): matrix.vectors[place]
+        for entry_id, place in zip(wanted, places, strict=True)
+        if matrix.entry_ids[place] == entry_id
+    }
+
+
+def counts(connection: apsw.Connection) -> Counter[str]:
+    """Return how many vectors are stored (``live``) and how many places the table has allocated (``allocated``)."""
+    if has_table(connection, _NATIVE):
+        live = _one(connection, "SELECT count(*) FROM vectors_rowids")
+        return Counter(live=live, allocated=_CHUNK * _one(connection, "SELECT count(*) FROM vectors_chunks"))
+    live = _one(connection, f"SELECT count(*) FROM {_PLAIN}") if has_table(connection, _PLAIN) else 0  # noqa: S608 - ours
+    return Counter(live=live, allocated=live)
+
+
+def _one(connection: apsw.Connection, sql: str) -> int:
+    return int(next(iter(connection.execute(sql)))[0])

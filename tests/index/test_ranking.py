@@ -1,0 +1,252 @@
+"""The arithmetic of ranking, with the worked values of openclaw-algorithms 7 to 11 and 16.3."""
+
+import datetime as dt
+import itertools
+import math
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recall_runtime.clock import MS_PER_DAY, parse_instant
+from recall_runtime.index import openclaw_mode, ranking
+from recall_runtime.index.openclaw_mode import Candidate
+from recall_runtime.index.ranking import FusionWeights
+
+UTC = ZoneInfo("UTC")
+NOW = parse_instant("2026-04-11T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("rank", "score"),
+    [(-4.2, 0.807692), (-2.1, 0.677419), (-0.5, 0.333333), (0, 1), (1, 0.5), (10, 0.090909), (math.inf, 0.001)],
+)
+def test_bm25_to_score_by_the_table_of_7_2(rank: float, score: float) -> None:
+    assert openclaw_mode.bm25_score(rank) == pytest.approx(score, abs=1e-6)
+
+
+def test_lexical_boost_by_the_examples_of_7_3() -> None:
+    path, text = "memory/2026-04-01.md", "Configured the router for the guest network."
+    score = openclaw_mode.bm25_score(-0.3)
+    assert openclaw_mode.ranking_score("router vlan", path, text, score) == pytest.approx(0.669103, abs=1e-6)
+    score = openclaw_mode.bm25_score(-0.5)
+    text = "Gateway binds to loopback only."
+    assert openclaw_mode.ranking_score("gateway loopback", "memory/gateway.md", text, score) == 1.0
+
+
+def test_query_tokens_by_7_1() -> None:
+    assert openclaw_mode.query_tokens("FOO_bar baz-1") == ["FOO_bar", "baz", "1"]
+    assert openclaw_mode.query_tokens("  ") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("that thing we discussed about the API", ["discussed", "api"]),
+        ("what was the solution for the bug", ["solution", "bug"]),
+    ],
+)
+def test_keywords_by_section_12(query: str, kept: list[str]) -> None:
+    assert openclaw_mode.keywords(query) == kept
+
+
+@pytest.mark.parametrize(
+    ("query", "tier"),
+    [("2026-04-01", 1), ("memory/2026-04-01.md", 3), ("x/2026-04-01.md", 0), ("2026-04-01.MD", 2), ("", 0), (".", 0)],
+)
+def test_exact_path_tiers_by_7_5(query: str, tier: int) -> None:
+    assert ranking.path_tier(query, "memory/2026-04-01.md") == tier
+
+
+@pytest.mark.parametrize(
+    ("days", "factor"),
+    [(0, 1.0), (1, 0.977160), (7, 0.850667), (10, 0.793701), (14, 0.723635), (28, 0.523647), (30, 0.5), (-5, 1.0)],
+)
+def test_decay_by_the_table_of_section_10(days: float, factor: float) -> None:
+    assert ranking.decay(days, 30) == pytest.approx(factor, abs=1e-6)
+
+
+@pytest.mark.parametrize("half_life", [0, -1])
+def test_a_half_life_that_is_none_decays_nothing(half_life: float) -> None:
+    assert ranking.decay(100, half_life) == 1
+
+
+@pytest.mark.parametrize(
+    ("importance", "factor"),
+    [(None, 1), (1, 0.8), (3, 0.9), (5, 1.0), (8, 1.15), (9, 1.2), (10, 1.25), (0, 0.8), (12, 1.25), (7.9, 1.1)],
+)
+def test_importance_by_the_table_of_section_11(importance: float | None, factor: float) -> None:
+    assert ranking.importance_factor(importance) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    ("key", "active", "factor"),
+    [
+        (None, ("a",), 1.0),
+        ("a", (), 1.0),
+        ("a", ("a", "b"), 1.15),
+        ("a; b", ("a",), 0.9),
+        ("a; b", ("b", "a"), 1.15),
+        ("c", ("a",), 0.9),
+    ],
+)
+def test_project_factor_by_16_3(key: str | None, active: tuple[str, ...], factor: float) -> None:
+    assert ranking.project_factor(key, active) == factor
+
+
+def candidate(path: str, **values: float | str | None) -> Candidate:
+    return Candidate(key=1, path=path, start_line=1, text="", **values)  # type: ignore[arg-type] - a table of columns
+
+
+@pytest.mark.parametrize(
+    ("path", "age"),
+    [
+        ("memory/2026-04-01.md", 10),
+        ("memory/2026-04-01-standup.md", None),  # slugged names do not match in the original
+        ("memory/2026-02-30.md", None),
+        ("MEMORY.md", None),
+        ("memory/projects.md", None),
+        ("memory/2099-01-01.md", 0),
+    ],
+)
+def test_the_original_rule_dates_plain_notes_only(path: str, age: float | None) -> None:
+    assert openclaw_mode.age_days(candidate(path), NOW) == age
+
+
+@pytest.mark.parametrize(
+    ("path", "day", "age"),
+    [
+        ("memory/2026-04-01-standup.md", "2026-04-01", 10),
+        ("memory/archive/2025/2025-04-11.md", "2025-04-11", 365),
+        ("memory/2031-01-01.md", "2031-01-01", 0),
+        ("MEMORY.md", None, None),
+        ("memory/projects.md", None, None),
+        ("sessions/main/a.jsonl", None, 2),
+    ],
+)
+def test_our_rule_dates_slugged_notes_and_transcripts_too(path: str, day: str | None, age: float | None) -> None:
+    assert ranking.age_of(path, day, NOW - 2 * MS_PER_DAY, NOW, UTC) == age
+
+
+def test_a_note_of_382_days_has_about_a_6800th_of_the_weight_of_a_fresh_one() -> None:
+    day = (dt.date(2026, 3, 20) - dt.timedelta(days=382)).isoformat()
+    age = ranking.age_of(f"memory/{day}.md", day, 0, parse_instant("2026-03-20T12:00:00Z"), UTC)
+    assert age is not None
+    assert 1 / ranking.decay(age, 30) == pytest.approx(6_800, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("vector", "keyword", "age", "importance", "active", "content", "final"),
+    [
+        (0.82, 0.64, 10, None, None, 0.766, 0.607975),
+        (0.82, 0.64, 10, 9, None, 0.766, 0.729570),
+        (0.82, 0.64, 10, 9, ("p",), 0.766, 0.839005),
+        (0.82, 0.64, 10, 9, ("q",), 0.766, 0.656613),
+        (0.50, 0.0, 30, 5, None, 0.35, 0.175),
+        (0.60, 0.50, None, 10, ("p",), 0.57, 0.819375),
+    ],
+)
+def test_the_worked_table_of_section_9(
+    vector: float,
+    keyword: float,
+    age: int | None,
+    importance: int | None,
+    active: tuple[str, ...] | None,
+    content: float,
+    final: float,
+) -> None:
+    assert openclaw_mode.content_score(vector, keyword) == pytest.approx(content)
+    decayed = content * (1.0 if age is None else ranking.decay(age, 30))
+    factor = ranking.importance_factor(importance) * ranking.project_factor("p", active or ())
+    assert decayed * factor == pytest.approx(final, abs=1e-6)
+
+
+def ranked(*found: Candidate, query: str = "q", **values: object) -> list[tuple[str, float]]:
+    options = {"now_ms": NOW, "half_life_days": 30.0, "active": (), "with_vectors": True, **values}
+    result = openclaw_mode.rank(found, query=query, **options)  # type: ignore[arg-type] - a table of options
+    return [(item.path, score) for item, score in result]
+
+
+def test_disjoint_lanes_give_63_and_30_hundredths() -> None:
+    only_vector = candidate("a.md", vector=0.9)
+    text = "q " * 400
+    only_words = Candidate(key=2, path="b.md", start_line=1, text=text, text_score=1.0)
+    assert ranked(only_vector, only_words) == [("a.md", pytest.approx(0.63)), ("b.md", pytest.approx(0.30))]
+
+
+@pytest.mark.parametrize(("content", "working"), [(0.0, 0.5), (0.4, 0.7), (1.0, 1.0)])
+def test_exact_names_come_first_with_public_score_one(content: float, working: float) -> None:
+    exact = candidate("memory/x.md", vector=content / 0.7, exact_tier=1)
+    assert ranked(candidate("b.md", vector=1.4), exact)[0] == ("memory/x.md", 1.0)
+    assert (1 + content) / 2 == pytest.approx(working)
+
+
+def test_an_old_strong_hit_ranks_below_a_fresh_good_one() -> None:
+    old = candidate("memory/2026-02-11.md", vector=0.95)
+    fresh = candidate("memory/2026-04-11.md", vector=0.8)
+    assert [path for path, _ in ranked(old, fresh)] == ["memory/2026-04-11.md", "memory/2026-02-11.md"]
+
+
+def test_a_note_of_the_year_2000_falls_below_a_thousandth() -> None:
+    assert ranked(candidate("memory/2000-01-01.md", vector=1.0))[0][1] < 0.001
+
+
+def test_selection_keeps_keyword_hits_when_nothing_reaches_the_minimum() -> None:
+    by_words = candidate("a.md", text_score=0.2)
+    by_meaning = candidate("b.md", vector=0.4)
+    pairs = [(by_words, 0.2), (by_meaning, 0.28)]
+    assert openclaw_mode.select(pairs, 6, 0.35, with_vectors=True) == [(by_words, 0.2)]
+    strong = candidate("c.md", vector=0.9)
+    filled = openclaw_mode.select([(strong, 0.63), *pairs], 6, 0.35, with_vectors=True)
+    assert filled == [(strong, 0.63), (by_words, 0.2)]
+
+
+def test_lane_limit_is_four_times_the_results_at_most_200() -> None:
+    assert [openclaw_mode.lane_limit(n) for n in (0, 6, 100)] == [1, 24, 200]
+
+
+# -- our fusion
+
+
+@given(st.dictionaries(st.integers(0, 50), st.floats(-1e6, 1e6), max_size=30))
+def test_the_unit_scale_stays_within_0_and_1_and_keeps_the_order(values: dict[int, float]) -> None:
+    scaled = ranking.unit_scale(values)
+    assert all(0 <= value <= 1 for value in scaled.values())
+    order = sorted(values, key=lambda key: values[key])
+    assert all(scaled[a] <= scaled[b] for a, b in itertools.pairwise(order))
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(0, 50), max_size=15),
+    st.dictionaries(st.integers(0, 20), st.floats(-1, 1), max_size=15),
+)
+def test_a_fused_score_is_0_to_1_for_any_lanes(keyword: dict[int, float], vector: dict[int, float]) -> None:
+    candidates = sorted({*keyword, *vector})
+    fused = ranking.fuse(keyword, vector, {}, candidates, FusionWeights())
+    assert set(fused) == set(candidates)
+    assert all(-1e-9 <= score <= 1 + 1e-9 for score in fused.values())
+
+
+def test_a_lane_that_found_nothing_takes_no_share() -> None:
+    assert ranking.fuse({1: 5.0, 2: 1.0}, {}, {}, [1, 2], FusionWeights()) == {1: 1.0, 2: 0.0}
+
+
+def test_relevance_is_comparable_without_vectors_and_prefers_the_better_lane() -> None:
+    assert ranking.relevance(0.8, None) == 0.8
+    assert ranking.relevance(0.2, 1.0) == pytest.approx(0.76)
+    assert ranking.relevance(1.0, 0.2) == pytest.approx(0.76)
+
+
+def test_text_that_only_repeats_the_question_and_echoes_count_less() -> None:
+    terms = frozenset({"webhook", "path"})
+    assert ranking.substance_factor("bullet", False, frozenset({"webhook", "path", "hooks"}), terms) == 1
+    assert ranking.substance_factor("bullet", False, frozenset({"webhook"}), terms) < 1
+    assert ranking.substance_factor("bullet", True, frozenset({"a"}), terms) < 1
+    assert ranking.substance_factor("heading", False, frozenset({"a"}), terms) < 1
+
+
+def test_mmr_reorders_only_and_puts_variety_first() -> None:
+    bags = {"a": frozenset("xy"), "b": frozenset("xy"), "c": frozenset("z")}
+    chosen = ranking.mmr([("a", 1.0), ("b", 0.99), ("c", 0.7)], lambda key: bags[key], 0.5, 3)
+    assert chosen == ["a", "c", "b"]
