@@ -34,9 +34,11 @@ _WORKING = word_set(
 def concept_tags(path: str, text: str) -> tuple[str, ...]:
     """Return up to eight tags of ``text`` in the note ``path``: glossary words, compounds, then words, in order.
 
-    Source: file name, blank, text without HTML comments (openclaw-algorithms 19). Tags are NFKC and lower-case.
+    Source: file name, blank, text without HTML comments (openclaw-algorithms 19). Tags are NFKC and lower-case. Only
+    notes have names that people chose; the name of a transcript is an id and says nothing.
     """
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    name = name if name.endswith(".md") else ""
     source = unicodedata.normalize("NFKC", f"{name} {_COMMENT.sub(' ', text)[:_MAX_SOURCE]}").lower()
     tags: dict[str, None] = {}
     for raw, known in _tokens(source):

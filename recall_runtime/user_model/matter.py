@@ -105,6 +105,8 @@ def _same_head(mine: Matter, other: Matter) -> bool:
     heads = [part[-1] if part else "" for part in (mine.topic, other.topic)]
     if not heads[0] or not heads[1]:
         return False
+    if mine.tokens & _VERB_CLASSES != other.tokens & _VERB_CLASSES:
+        return False  # "address guests by name" speaks of something else than "keep replies to guests short"
     if heads[0] == heads[1] and not heads[0].startswith("<"):
         return True
     return (heads[0] in other.scope and mine.topic[-1:] == (heads[0],)) or (

@@ -45,3 +45,10 @@ def test_any_text_has_tags_within_bounds(text: str) -> None:
     tags = concept_tags("memory/x.md", text)
     assert len(tags) == len(set(tags)) <= MAX_TAGS
     assert all(2 <= len(tag) <= 32 for tag in tags)
+
+
+def test_the_name_of_a_transcript_gives_no_tags() -> None:
+    """Session files are named by ids; their parts as triggers would fire on nothing anybody says."""
+    assert concept_tags("sessions/main/2770d324-e1bf-488c-9a1b-0a1b2c3d4e5f.jsonl", "The kiln") == concept_tags(
+        "", "The kiln"
+    )

@@ -101,6 +101,8 @@ DIFFERENT = [
     ("总是用德语回答。", "价格用欧元。"),
     ("总是用德语回答。", "会议不要安排在早上。"),
     ("いつもドイツ語で返信して。", "価格はユーロで。"),
+    ("Address guests by first name, also in German.", "Always keep replies to guests under 80 words."),
+    ("Call suppliers by surname.", "Never send suppliers a price list."),
     ("Prefer short explanations.", ""),
     ("", ""),
     ("Always.", "Never."),
