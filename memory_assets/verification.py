@@ -191,7 +191,7 @@ def user_md_imperative(agent: Agent, state: apsw.Connection) -> Finding:
 
 
 def accounting_adds_up(agent: Agent, state: apsw.Connection) -> Finding:
-    """Every claim is in exactly one state and what the last sweep read is all accounted for, line by line."""
+    """What the last sweep saw in a source is the sum of its verdicts; every promoted claim is in the ledger."""
     sweep = latest_sweep(state) or ""
     numbers: dict[str, float] = {}
     for verdict, lines in state.execute(
@@ -201,19 +201,25 @@ def accounting_adds_up(agent: Agent, state: apsw.Connection) -> Finding:
     ):
         numbers[f"lines/{verdict}"] = lines
     unknown = sum(lines for name, lines in numbers.items() if name.removeprefix("lines/") not in _VERDICTS)
+    unbalanced = _count(
+        state,
+        "SELECT count(*) FROM accounting_seen s WHERE sweep_id = ? AND lines <> (SELECT coalesce(sum(a.lines), 0)"
+        " FROM accounting a WHERE a.sweep_id = s.sweep_id AND a.source = s.source)",
+        sweep,
+    )
     unexplained = _count(
         state,
         "SELECT count(*) FROM claims c WHERE status = 'promoted'"
         " AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.entry_key = c.entry_key)",
     )
     claims = _count(state, "SELECT count(*) FROM claims")
-    numbers |= {"claims": claims, "promoted_without_ledger_row": unexplained}
-    violations = int(unknown) + unexplained
+    numbers |= {"claims": claims, "promoted_without_ledger_row": unexplained, "unbalanced_sources": unbalanced}
+    violations = int(unknown) + unexplained + unbalanced
     return Finding(violations == 0, violations, numbers)
 
 
-def _count(state: apsw.Connection, query: str) -> int:
-    return int(next(iter(state.execute(query)))[0])
+def _count(state: apsw.Connection, query: str, *values: str) -> int:
+    return int(next(iter(state.execute(query, values)))[0])
 
 
 def input_read(agent: Agent, state: apsw.Connection) -> Finding:

@@ -138,6 +138,7 @@ class Refusal(StrEnum):
     TOO_LONG = "too_long"
     CONFLICT = "conflict"
     ECHO = "echo"
+    NOT_INDEXED = "not_indexed"
     ORIGIN = "origin"
     SESSION_KIND = "session_kind"
 

@@ -11,6 +11,7 @@ import dagster as dg
 
 from memory_assets.assets.building import Days, report, spec_of, step
 from memory_assets.assets.counting import recall_counts
+from recall_runtime.signals.recalls import drain_spool
 from recall_runtime.storage.schema import open_state
 from resources.agents import AgentsResource
 from resources.clock import ClockResource
@@ -28,7 +29,9 @@ def assets_of(agent_id: str, days: Days | None) -> list[dg.AssetsDefinition]:
     )
 
     def recall_signals(agents: AgentsResource, clock: ClockResource) -> dg.MaterializeResult[Any]:
-        with contextlib.closing(open_state(agents.open(agent_id, clock.clock()).folders.state_db)) as state:
-            return report(recalls.key, recall_counts(state))
+        agent = agents.open(agent_id, clock.clock())
+        taken = drain_spool(agent)
+        with contextlib.closing(open_state(agent.folders.state_db)) as state:
+            return report(recalls.key, recall_counts(state) | {"taken_from_spool": taken})
 
     return [step(agent_id, recall_signals, [recalls])]

@@ -30,7 +30,8 @@ class SplitSource:
 
     ``stated`` holds those whose form is fit, and ``candidates`` for each of them whether it may be promoted: a fit
     statement of an untrusted line is kept, so that a copy can't launder it, and counted as refused. ``held_back``
-    counts rows by the kind of session that keeps them out.
+    counts rows by the kind of session that keeps them out. ``seen`` counts what was looked at, apart from any verdict:
+    the verdicts must add up to it.
     """
 
     source: StagedSource
@@ -38,11 +39,7 @@ class SplitSource:
     candidates: list[bool] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     held_back: Counter[SessionKind] = field(default_factory=Counter)
-
-    @property
-    def seen(self) -> int:
-        """Number of statements looked at."""
-        return self.refused.total() + sum(self.candidates)
+    seen: int = 0
 
 
 def split(agent: Agent, source: StagedSource, rows: Sequence[Row]) -> SplitSource:
@@ -61,6 +58,7 @@ def split(agent: Agent, source: StagedSource, rows: Sequence[Row]) -> SplitSourc
     covering = _Covering(rows)
     for block in note.blocks:
         if block.refusal is not None:
+            found.seen += 1
             found.refused[REFUSED + block.refusal] += 1
             continue
         for statement in statements_of(
@@ -72,9 +70,12 @@ def split(agent: Agent, source: StagedSource, rows: Sequence[Row]) -> SplitSourc
             ancestors=block.ancestors,
             annotations=block.annotations,
         ):
+            found.seen += 1
             covered = covering.worst(statement.start_line, statement.end_line)
-            if covered is not None:
-                _take(agent, found, covered, statement, led=is_echo(block.text), copied=note.dump is not None)
+            if covered is None:
+                found.refused[REFUSED + Refusal.NOT_INDEXED] += 1
+                continue
+            _take(agent, found, covered, statement, led=is_echo(block.text), copied=note.dump is not None)
     return found
 
 
@@ -87,6 +88,7 @@ def _read_as_indexed(agent: Agent, source: StagedSource) -> Note | None:
 
 def _take_row(agent: Agent, found: SplitSource, row: Row) -> None:
     if row.refusal is not None:
+        found.seen += 1
         found.refused[REFUSED + row.refusal] += 1
         return
     message = row.block == _MESSAGE
@@ -98,6 +100,7 @@ def _take_row(agent: Agent, found: SplitSource, row: Row) -> None:
         heading_path=row.heading_path,
         annotations=Annotations(project_key=row.project_key),
     ):
+        found.seen += 1
         _take(agent, found, row, statement, led=not message and is_echo(row.text))
 
 

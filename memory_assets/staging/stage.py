@@ -154,6 +154,10 @@ def _account(
         counts[Verdict.TAKEN] = len(new) - late
         counts[Verdict.DUPLICATE] = sum(source.candidates) - len(new)
         verdicts[path] = +counts
+        state.execute(
+            "INSERT OR REPLACE INTO accounting_seen(sweep_id, source, lines) VALUES (?, ?, ?)",
+            (sweep_id, path, source.seen),
+        )
         state.execute("DELETE FROM accounting WHERE sweep_id = ? AND source = ?", (sweep_id, path))
         state.executemany(
             "INSERT INTO accounting(sweep_id, source, verdict, lines) VALUES (?, ?, ?, ?)",

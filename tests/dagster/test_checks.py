@@ -41,6 +41,7 @@ def state(agent: Agent) -> Iterator[apsw.Connection]:
     add_gate_score(connection, "sweep-1", CLAIM)
     connection.execute("INSERT INTO accounting VALUES ('sweep-1', 'memory/2026-03-09.md', 'taken', 2)")
     connection.execute("INSERT INTO accounting VALUES ('sweep-1', 'memory/2026-03-09.md', 'refused:too_short', 1)")
+    connection.execute("INSERT INTO accounting_seen VALUES ('sweep-1', 'memory/2026-03-09.md', 3)")
     add_promotion(connection, CLAIM, "- D", sources=[{"path": "memory/2026-03-09.md", "start": 3, "end": 3}])
     _write(connection, "- A\n- B\n- C\n", "- A\n- B\n- C\n- D\n")
     yield connection
@@ -165,6 +166,7 @@ def _both(*changes: Change) -> Change:
         (verification.user_md_imperative, _directive("fact"), 1),
         (verification.accounting_adds_up, _sql("SELECT 1"), 0),
         (verification.accounting_adds_up, _sql("UPDATE accounting SET verdict = 'lost' WHERE lines = 2"), 2),
+        (verification.accounting_adds_up, _sql("UPDATE accounting_seen SET lines = lines + 1"), 1),
         (verification.accounting_adds_up, _sql("DELETE FROM ledger"), 1),
         (verification.input_read, _indexed, 0),
         (verification.input_read, _age_note(1), 0),

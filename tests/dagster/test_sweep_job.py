@@ -77,9 +77,10 @@ def _agent(home: Path) -> Agent:
 def test_a_sweep_promotes_and_says_so(home: Path, run: DreamRun) -> None:
     assert (run.outcome, run.problems, run.sweep_id) == ("promoted", (), "2026-05-31T01:00:00.000Z")
     with contextlib.closing(open_reader(_agent(home).folders.state_db)) as state:
-        ((count, key),) = query(state, "SELECT count(*), max(entry_key) FROM ledger WHERE operation = 'added'")
-    assert count > 0
-    assert key in (_agent(home).workspace / "MEMORY.md").read_text()
+        rows = query(state, "SELECT file, entry_key FROM ledger WHERE sweep_id = ?", (run.sweep_id,))
+    assert rows
+    for file, key in rows:
+        assert key in (_agent(home).workspace / file).read_text()
 
 
 def test_every_asset_of_the_sweep_is_recorded_with_its_numbers(instance: dg.DagsterInstance, run: DreamRun) -> None:

@@ -184,6 +184,13 @@ CREATE TABLE accounting (
     lines    INTEGER NOT NULL,
     PRIMARY KEY (sweep_id, source, verdict)
 ) STRICT, WITHOUT ROWID;
+-- How many statements a sweep saw in a source, counted where they were read: the verdicts above must add up to it.
+CREATE TABLE accounting_seen (
+    sweep_id TEXT NOT NULL,
+    source   TEXT NOT NULL,
+    lines    INTEGER NOT NULL,
+    PRIMARY KEY (sweep_id, source)
+) STRICT, WITHOUT ROWID;
 -- One row per candidate and sweep: every component, threshold and verdict.
 CREATE TABLE gate_scores (
     sweep_id     TEXT NOT NULL,
