@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recall_runtime.notes.annotations import MAX_TRIGGERS, clean_phrase, render_annotations
+from recall_runtime.notes.conditions import conditions_of, split_marks
 from recall_runtime.notes.markers import (
     CONSOLIDATED_HEADING,
     GENERATED_SECTION,
@@ -86,11 +87,20 @@ def cap_snippet(text: str, max_tokens: int) -> str:
     """Return ``text`` without one leading bullet, cut to ``4 * max_tokens`` characters (25.3); 0 means no limit.
 
     The cut is after the last sentence that ends at 55 % of the limit or later, else at the last blank at 65 % or
-    later, else hard, never inside a combined character. What was cut ends in ``...``.
+    later, else hard, never inside a combined character. What was cut ends in ``...``. A condition is never cut off
+    (``notes.conditions``): its mark stays behind the cut, and a text that would lose one in its prose is left whole.
     """
     text = _BULLET.sub("", text, count=1)
     limit = _CHARS_PER_TOKEN * max_tokens
     if max_tokens == 0 or len(text) <= limit:
+        return text
+    bare, marks = split_marks(text)
+    cut = _cut(bare, limit) + marks
+    return cut if conditions_of(cut) == conditions_of(text) else text
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
         return text
     window = text[:limit]
     ends = [match.start() + 1 for match in _SENTENCE_END.finditer(window)]

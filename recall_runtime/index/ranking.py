@@ -33,12 +33,12 @@ PROJECT_FOREIGN = 0.9
 class FusionWeights:
     """Shares of the lanes on the common scale. Measured: docs/decisions.md."""
 
-    vector: float = 0.5
-    keyword: float = 0.5
+    vector: float = 0.6
+    keyword: float = 0.4
     document: float = 0.2
     neighbour: float = 0.5  # of each neighbour's cosine, added to the entry's own
     specific: float = 1.0  # of the score of the question's names, identifiers and values alone, added to that of all
-    recency_floor: float = 0.9  # what is left of a score however old its source is
+    recency_floor: float = 0.97  # what is left of a score however old its source is
 
 
 def weights_for(embedder: Embedder | None) -> FusionWeights:
