@@ -10,6 +10,7 @@ line is neither struck nor marked superseded.
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Truth:
     facts: list[dict[str, Any]]
     secrets: list[str]
     start_lines: frozenset[str]
+    traps: list[list[str]]
 
     @classmethod
     def read(cls, corpus: Path) -> "Truth":
@@ -34,7 +36,7 @@ class Truth:
         tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
         files = [corpus / "workspace" / name for name in ("MEMORY.md", "USER.md")]
         start = frozenset(line for file in files for line in file.read_text(encoding="utf-8").splitlines())
-        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], start)
+        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], start, tree["same_attribute_traps"])
 
     @property
     def never(self) -> list[dict[str, Any]]:
@@ -73,8 +75,18 @@ def leaks(text: str, truth: Truth) -> list[str]:
     return found + [f"secret:{index}" for index, secret in enumerate(truth.secrets) if secret in text]
 
 
-def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
-    """Return the measures of the two curated files at the end of a replay."""
+def true_facts_in(memory: str, user: str, truth: Truth) -> set[str]:
+    """Return the ids of the facts that stay true for good and stand as active entries."""
+    text = "\n".join(active_entries(memory) + active_entries(user))
+    return {fact["id"] for fact in truth.facts if fact["expect"] in PROMOTE and holds(text, fact["needle"])}
+
+
+def grade(memory: str, user: str, truth: Truth, *, ever: Collection[str] = ()) -> dict[str, Any]:
+    """Return the measures of the two curated files at the end of a replay.
+
+    ``ever`` holds the true facts that stood in the files after any sweep: one of them that is gone was retired by
+    mistake. Of each pair of ``same_attribute_traps`` both facts must be there.
+    """
     files = {"MEMORY.md": active_entries(memory), "USER.md": active_entries(user)}
     before = {_STRUCK.sub("", line) for line in truth.start_lines}
     written = [line for lines in files.values() for line in lines if line not in before]
@@ -89,12 +101,18 @@ def grade(memory: str, user: str, truth: Truth) -> dict[str, Any]:
     stale = [by_id[key] for key in places if by_id[key]["expect"] == "superseded"]
     neutral = fates["superseded"] + fates["stale_if_kept"]
     judged = sum(fates.values()) - neutral
+    standing = true_facts_in(memory, user, truth)
+    retired = sorted(set(ever) - standing)
+    lasting = sum(fact["expect"] in PROMOTE for fact in truth.facts)
     return {
         "precision": right / judged if judged else 1.0,
         "recall": _share([fact for fact in truth.facts if fact["expect"] == "promote"], places, files),
         "never_in_files": len(leaks(memory + "\n" + user, truth)),
         "stale_active": len(stale),
         "stale_share": len(stale) / max(1, sum(fact["expect"] == "superseded" for fact in truth.facts)),
+        "retired_by_mistake": retired,
+        "retired_share": len(retired) / max(1, lasting),
+        "traps_alive": f"{sum(set(pair) <= standing for pair in truth.traps)}/{len(truth.traps)}",
         "duplicates": sum(len(lines) > 1 for lines in places.values()),
         "entries_by_fate": dict(sorted(fates.items())),
         "per_category": _per_category(truth, places, files),

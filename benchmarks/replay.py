@@ -22,7 +22,7 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.grading import Truth, grade, leaks
+from benchmarks.grading import Truth, grade, leaks, true_facts_in
 from benchmarks.scripted_models import serve_model
 from memory_assets.sweep import run_sweep
 from recall_runtime.agent import Agent, open_agent
@@ -46,6 +46,7 @@ class Replay:
         self.sessions = out / "agents" / "main" / "sessions"
         self.truth = Truth.read(corpus)
         self.leaked: set[str] = set()
+        self.ever_there: set[str] = set()
         self.sweep_seconds: list[float] = []
         self._prepare(embedder, model_url)
 
@@ -135,7 +136,9 @@ class Replay:
         start = time.perf_counter()
         run_sweep(self.agent_at(at), sweep_id=None)
         self.sweep_seconds.append(time.perf_counter() - start)
-        self.leaked.update(leaks(self._text("MEMORY.md") + self._text("USER.md"), self.truth))
+        memory, user = self._text("MEMORY.md"), self._text("USER.md")
+        self.leaked.update(leaks(memory + user, self.truth))
+        self.ever_there |= true_facts_in(memory, user, self.truth)
 
     def _text(self, name: str) -> str:
         path = self.workspace / name
@@ -143,7 +146,7 @@ class Replay:
 
     def result(self) -> dict[str, Any]:
         """Return the measures at the end of the timeline."""
-        graded = grade(self._text("MEMORY.md"), self._text("USER.md"), self.truth)
+        graded = grade(self._text("MEMORY.md"), self._text("USER.md"), self.truth, ever=self.ever_there)
         injected = self._injected()
         self.leaked.update(leaks(injected, self.truth))
         return {
@@ -151,6 +154,7 @@ class Replay:
             "never_leaked": len(self.leaked),
             "leaked": sorted(self.leaked),
             "slowest_sweep_s": round(max(self.sweep_seconds, default=0.0), 3),
+            "last_sweep_s": round(self.sweep_seconds[-1], 3) if self.sweep_seconds else 0.0,
         }
 
     def _injected(self) -> str:
@@ -209,6 +213,8 @@ def _print_table(result: dict[str, Any]) -> None:
         "never_leaked",
         "stale_active",
         "stale_share",
+        "retired_share",
+        "traps_alive",
         "duplicates",
         "slowest_sweep_s",
         "wall_s",
@@ -217,7 +223,7 @@ def _print_table(result: dict[str, Any]) -> None:
         print(f"{key:18} {value:.3f}" if isinstance(value, float) else f"{key:18} {value}")
     for name, share in result["per_category"].items():
         print(f"  {name:40} {share}")
-    for name in ("missed", "wrong", "stale"):
+    for name in ("missed", "wrong", "stale", "retired_by_mistake", "leaked"):
         for item in result[name][:12]:
             print(f"  {name}: {item[:160]}")
 

@@ -19,6 +19,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.cli.output import counts, table
 from recall_runtime.clock import format_instant
 from recall_runtime.errors import DreamlineError
+from recall_runtime.index.freshness import compare
 from recall_runtime.storage.connection import load_vectors, open_reader, query
 from recall_runtime.storage.schema import Database, check_version
 
@@ -36,7 +37,7 @@ def condition(agent: Agent, *, deep: bool) -> dict[str, Any]:
         "embedder": agent.settings.embedder.name,
         "now": format_instant(agent.clock.now_ms()),
         "next_sweep": next_sweep(agent),
-        "index": _part(agent, Database.INDEX, _index),
+        "index": _part(agent, Database.INDEX, _index) | _against_disk(agent),
         "memory": _part(agent, Database.STATE, _memory),
     }
     if deep:
@@ -100,6 +101,16 @@ def _index(_agent: Agent, connection: apsw.Connection) -> dict[str, Any]:
         "held_back": dict(sorted(held_back.items())),
         "sources_with_faults": bad,
     }
+
+
+def _against_disk(agent: Agent) -> dict[str, Any]:
+    """Return what the disk has that the index has not, counted. Stale answers must not look like clean ones."""
+    try:
+        report = compare(agent)
+    except (DreamlineError, OSError) as error:
+        return {"disk": {"state": "unknown", "error": str(error)}}
+    counted = {"new": len(report.new), "changed": len(report.changed), "gone": len(report.gone)}
+    return {"disk": {"state": "current" if not any(counted.values()) else "behind", **counted}}
 
 
 def _sources(_agent: Agent, connection: apsw.Connection) -> dict[str, Any]:
@@ -183,6 +194,12 @@ def condition_lines(data: dict[str, Any]) -> Iterator[str]:
 
 def _index_lines(index: dict[str, Any]) -> Iterator[str]:
     yield f"indexed     {counts(index['sources'])}"
+    disk = index["disk"]
+    if disk["state"] == "behind":
+        changes = counts({name: disk[name] for name in ("new", "changed", "gone") if disk[name]})
+        yield f"on disk     {changes} since the last sync; run `dreamline index`"
+    elif disk["state"] == "unknown":
+        yield f"on disk     can't be compared: {disk['error']}"
     yield f"entries     {counts(index['entries'])}; by origin {counts(index['origins'])}"
     if index["without_vector"] or index["vectors_refused"]:
         yield f"vectors     {index['without_vector']} missing, {index['vectors_refused']} refused"

@@ -200,7 +200,11 @@ def explain(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     agent = invocation.open()
     with contextlib.closing(open_reader(agent.folders.state_db)) as state:
         found = explain_claim(
-            state, arguments.selector, settings=agent.settings.dreaming.deep, now_ms=agent.clock.now_ms()
+            state,
+            arguments.selector,
+            settings=agent.settings.dreaming.deep,
+            now_ms=agent.clock.now_ms(),
+            workspace=agent.workspace,
         )
     return Reply(plain(found), _explained(found))
 

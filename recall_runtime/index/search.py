@@ -28,6 +28,7 @@ from recall_runtime.index.reading import source_exists
 from recall_runtime.index.vectors import Matrix
 from recall_runtime.records import Annotations, IndexEntry, Provenance
 from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.schema import Database, check_version
 from recall_runtime.text.words import index_text, query_terms
 from recall_runtime.vocabulary import Corpus, EntryStatus, OriginClass, SessionKind, Tier
 
@@ -177,6 +178,7 @@ def _reader(agent: Agent, connection: apsw.Connection | None) -> Iterator[apsw.C
         return
     opened = open_reader(agent.folders.index_db, vectors=True)
     try:
+        check_version(opened, Database.INDEX)
         yield opened
     finally:
         opened.close()

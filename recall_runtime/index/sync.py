@@ -31,7 +31,7 @@ from recall_runtime.storage.atomic import content_hash
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.locks import exclusive
 from recall_runtime.storage.schema import open_index, open_state
-from recall_runtime.transcripts.ingest import record_reading
+from recall_runtime.transcripts.ingest import record_exclusion, record_reading
 from recall_runtime.transcripts.reader import read_transcript
 from recall_runtime.transcripts.sources import TranscriptFile, in_order_of_time, list_transcripts
 from recall_runtime.vocabulary import OriginClass, SessionKind, Tier
@@ -233,6 +233,7 @@ class _Sync:
             chat_type=file.facts.chat_type.value,
         )
         if file.excluded_reason is not None:
+            record_exclusion(self._state, file.name, file.facts, file.excluded_reason, self._agent.clock.now_ms())
             return self._skip(row, file.excluded_reason)
         resumable = known is not None and known.provenance_hash == policy and known.skipped is None
         try:

@@ -1,5 +1,6 @@
 """``init`` adopts or creates a workspace and never writes into what exists."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -91,3 +92,21 @@ def test_a_wrong_zone_is_refused_before_anything_is_written(tmp_path: Path) -> N
     assert "Europe/Olso" in done.stderr
     assert not (tmp_path / "home").exists()
     assert not (tmp_path / "new").exists()
+
+
+def test_status_says_when_the_disk_is_ahead_of_the_index(tmp_path: Path) -> None:
+    """A file added behind our back makes status dirty, a sync makes it clean again, also in a new process."""
+    workspace = tmp_path / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    common = ("--home", str(tmp_path / "home"), "--workspace", str(workspace))
+    dreamline(*common, "init", "--embedder", "none", cwd=tmp_path)
+    dreamline(*common, "index", cwd=tmp_path)
+    states = []
+    (workspace / "memory" / "2026-03-04.md").write_text("- The kiln stands in hall 4.\n", encoding="utf-8")
+    states.append(json.loads(dreamline(*common, "status", "--json", cwd=tmp_path).stdout)["index"]["disk"])
+    dreamline(*common, "index", cwd=tmp_path)
+    states.append(json.loads(dreamline(*common, "status", "--json", cwd=tmp_path).stdout)["index"]["disk"])
+    assert states == [
+        {"state": "behind", "new": 1, "changed": 0, "gone": 0},
+        {"state": "current", "new": 0, "changed": 0, "gone": 0},
+    ]

@@ -1,0 +1,205 @@
+"""What a turn costs: warm against its floor, with a writer at work, on a large index, and as a cold process.
+
+Belongs here: this one measurement. The floor is the least a question can cost on the same index: one FTS5 query, the
+vector of the question, one nearest-neighbour search; it is taken in turns with what it is compared with.
+Does not belong here: correctness (``tests/recall``), the quality of answers (``benchmarks.locomo``).
+"""
+
+import argparse
+import contextlib
+import datetime as dt
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure, emit, percentile
+from recall_runtime.agent import Agent
+from recall_runtime.clock import SystemClock, zone_of
+from recall_runtime.config import Settings
+from recall_runtime.index import lanes, vectors
+from recall_runtime.index.embedders.registry import resolve
+from recall_runtime.index.sync import sync
+from recall_runtime.paths import AgentFolders
+from recall_runtime.recall.runtime import Runtime
+from recall_runtime.recall.turn import turn
+from recall_runtime.storage.connection import open_reader
+from recall_runtime.text.words import query_terms
+
+SESSION = "agent:main:main"
+LINES_A_NOTE = 100
+POOL = 150
+WRITER = """
+import sys, time
+from pathlib import Path
+from recall_runtime.storage.connection import open_writer, write_transaction
+connection = open_writer(Path(sys.argv[1]))
+print("ready", flush=True)
+while True:
+    with write_transaction(connection):
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
+        connection.execute("UPDATE sources SET mtime_ns = mtime_ns WHERE source_id % 7 = 0")
+    time.sleep(0.01)
+"""
+
+
+def words(generator: random.Random) -> Callable[[int], str]:
+    """Return a drawer of words whose frequencies fall as 1/rank, as in any language."""
+    syllables = "ka lo mi ren tas vel dor pin sub gar nel fox hum jas tri wen zol bra cep dun".split()
+    known = sorted({"".join(generator.choices(syllables, k=generator.randint(2, 4))) for _ in range(12_000)})
+    generator.shuffle(known)
+    weights = [1 / (rank + 3) for rank in range(len(known))]
+    return lambda number: " ".join(generator.choices(known, weights, k=number))
+
+
+def workspace(root: Path, entries: int, generator: random.Random) -> list[str]:
+    """Write ``entries`` lines of notes, a ``MEMORY.md`` with triggers and a ``USER.md``; return questions about them."""
+    draw = words(generator)
+    (root / "memory").mkdir(parents=True)
+    questions: list[str] = []
+    for number in range(0, entries, LINES_A_NOTE):
+        lines = [draw(generator.randint(8, 24)) for _ in range(LINES_A_NOTE)]
+        day = dt.date(2020, 1, 1) + dt.timedelta(days=number // LINES_A_NOTE)
+        (root / "memory" / f"{day}.md").write_text("".join(f"- {line}.\n" for line in lines), encoding="utf-8")
+        some = generator.choice(lines).split()
+        questions.append(f"What did we decide about the {' '.join(generator.sample(some, min(5, len(some))))}?")
+    memory = [f"- {draw(12)}. <!-- trigger: {draw(2)}, {draw(3)} -->\n" for _ in range(100)]
+    (root / "MEMORY.md").write_text("# Memory\n\n" + "".join(memory), encoding="utf-8")
+    user = [f"- Always {draw(6)}.\n" for _ in range(40)]
+    (root / "USER.md").write_text("# User\n\n" + "".join(user), encoding="utf-8")
+    return questions
+
+
+def agent_over(root: Path, embedder: str) -> Agent:
+    """Return an agent over ``root/ws`` with its state beside it."""
+    settings = Settings.model_validate({"embedder": {"name": embedder}, "workspace": str(root / "ws")})
+    return Agent(AgentFolders(root / "home", "main", root / "ws"), settings, zone_of("UTC"), SystemClock())
+
+
+class Floor:
+    """The raw queries of one question, on a connection and a matrix that are kept."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._reader = open_reader(agent.folders.index_db, vectors=True)
+        self._embedder = resolve(agent.settings.embedder)
+        self._matrix = vectors.load_matrix(self._reader)
+        self._scope = lanes.Scope(include_untrusted=False)
+
+    def ask(self, question: str) -> None:
+        """Run one FTS5 query and one nearest-neighbour search."""
+        lanes.keyword_scores(self._reader, query_terms(question), self._scope, POOL)
+        if self._embedder is not None:
+            wanted = vectors.VectorFilter(self._scope.tiers, self._scope.origin_classes)
+            vectors.nearest(self._reader, self._embedder.embed_query(question), POOL, wanted, self._matrix)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
+
+
+def in_turns(
+    first: Callable[[str], object], second: Callable[[str], object], questions: list[str]
+) -> list[list[float]]:
+    """Return the milliseconds of both for each question, one after the other, so that both meet the same machine."""
+    spent: list[list[float]] = [[], []]
+    for question in questions:
+        for place, action in enumerate((first, second)):
+            began = time.perf_counter()
+            action(question)
+            spent[place].append((time.perf_counter() - began) * 1000)
+    return spent
+
+
+@contextlib.contextmanager
+def committing(path: Path) -> Iterator[None]:
+    """Let another process commit to the index all the time."""
+    child = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    try:
+        yield
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def measured(root: Path, entries: int, embedder: str, times: int) -> list[Figure]:
+    """Return the figures of one size."""
+    generator = random.Random(7)  # noqa: S311 - a reproducible workload
+    questions = workspace(root / "ws", entries, generator)
+    asked = generator.choices(questions, k=times)
+    plain = [question.removeprefix("What did we decide about ") for question in asked]
+    agent = agent_over(root, embedder)
+    sync(agent)
+    size = f"{entries // 1000}k"
+    figures: list[Figure] = []
+    floor = Floor(agent)
+    with Runtime(agent) as runtime:
+
+        def one(message: str) -> object:
+            return turn(agent, message, session_key=SESSION, runtime=runtime, record=False)
+
+        def look_up(message: str) -> object:
+            runtime.deep().forget()
+            return one(message)
+
+        in_turns(look_up, floor.ask, asked[:20])  # warm both
+        spent, least = in_turns(look_up, floor.ask, asked)
+        limits = ("<= 5 ms", "<= 15 ms", "<= 1.5 x floor") if entries <= 10_000 else ("", "<= 40 ms", "")
+        for name, share, limit in (("p50", 0.5, limits[0]), ("p99", 0.99, limits[1])):
+            value, low = percentile(spent, share), percentile(least, share)
+            figures.append(Figure(f"turn.warm_{size}_{name}", value, "ms", floor=low, target=limit or None))
+        quick, _ = in_turns(one, floor.ask, plain)
+        figures.append(Figure(f"turn.warm_{size}_no_recall_p50", percentile(quick, 0.5), "ms"))
+        figures.append(Figure(f"turn.warm_{size}_no_recall_p99", percentile(quick, 0.99), "ms"))
+        with committing(agent.folders.index_db):
+            busy, low_busy = in_turns(look_up, floor.ask, asked)
+        value = percentile(busy, 0.99)
+        target = "<= 30 ms" if entries <= 10_000 else None
+        figures.append(Figure(f"turn.writer_{size}_p50", percentile(busy, 0.5), "ms", floor=percentile(low_busy, 0.5)))
+        figures.append(Figure(f"turn.writer_{size}_p99", value, "ms", floor=percentile(low_busy, 0.99), target=target))
+    floor.close()
+    return figures
+
+
+def cold(root: Path, times: int) -> list[Figure]:
+    """Return the time of whole ``dreamline turn`` processes, against an interpreter that imports numpy and pydantic."""
+    command = [sys.executable, "-m", "recall_runtime.cli.main", "--home", str(root / "home"), "--workspace"]
+    command += [str(root / "ws"), "turn", "--session", SESSION, "What did we decide about the gateway?"]
+    bare = [sys.executable, "-c", "import numpy, pydantic, apsw"]
+    spent: list[list[float]] = [[], []]
+    for _ in range(times):
+        for place, line in enumerate((command, bare)):
+            began = time.perf_counter()
+            subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+            spent[place].append(time.perf_counter() - began)
+    return [
+        Figure(
+            "turn.cold_process", percentile(spent[0], 0.5), "s", floor=percentile(spent[1], 0.5), target="<= 0.35 s"
+        ),
+        Figure("turn.cold_process_best", min(spent[0]), "s", floor=min(spent[1])),
+    ]
+
+
+def main(argv: list[str]) -> int:
+    """Run the measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="10000,100000", help="entries, separated by commas")
+    parser.add_argument("--embedder", default="static")
+    parser.add_argument("--times", type=int, default=400)
+    parser.add_argument("--data", help="not needed; the workspace is made up")
+    options = parser.parse_args(argv)
+    for size in (int(part) for part in options.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            emit(measured(Path(folder), size, options.embedder, options.times))
+            if size <= 10_000:
+                emit(cold(Path(folder), 10))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
