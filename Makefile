@@ -2,7 +2,7 @@
 #   make demo                 the example month: index, one sweep through Dagster, what was promoted and what not, and why
 #   make demo WORKSPACE=DIR   the same on a copy of your own workspace
 #   make test                 linters, types, ring contracts, tests
-#   make bench [ONLY=name]    benchmarks; figures go to docs/benchmarks.md
+#   make bench [ONLY=name] [DATA=DIR] [CORPUS=DIR]   benchmarks; figures go to docs/benchmarks.md
 SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
@@ -11,6 +11,7 @@ INPUTS := pyproject.toml constraints.txt
 WORKSPACE ?=
 ONLY ?=
 DATA ?=
+CORPUS ?=
 
 # pip's chatter is shown only when it fails
 define install
@@ -33,7 +34,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-test
-	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)")
+	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)") $(if $(CORPUS),--corpus "$(CORPUS)")
 
 # The base install alone: no Dagster, no DuckDB, and a search that works.
 base:

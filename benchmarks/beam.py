@@ -94,11 +94,13 @@ def evaluate(
 def main(argv: list[str] | None = None) -> int:
     """Print one JSON line a figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="beam_100k.jsonl.gz")
+    parser.add_argument("--data", type=Path, help="beam_100k.jsonl.gz, or its folder")
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     parser.add_argument("--mode", default="dreamline", choices=["dreamline", "openclaw"])
     parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,keyword=0.5")
     options = parser.parse_args(argv)
+    if options.data is not None and options.data.is_dir():
+        options.data /= "beam_100k.jsonl.gz"
     if options.data is None or not options.data.exists():
         print(json.dumps({"name": "beam", "skipped": "give the data set with --data beam_100k.jsonl.gz"}))
         return 0

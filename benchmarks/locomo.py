@@ -99,12 +99,14 @@ def evaluate(
 def main(argv: list[str] | None = None) -> int:
     """Print one JSON line a figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="locomo10.json")
+    parser.add_argument("--data", type=Path, help="locomo10.json, or its folder")
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     parser.add_argument("--mode", default="dreamline", choices=["dreamline", "openclaw"])
     parser.add_argument("--tuning", action="store_true", help="the two tuning conversations instead of the other eight")
     parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,keyword=0.5")
     options = parser.parse_args(argv)
+    if options.data is not None and options.data.is_dir():
+        options.data /= "locomo10.json"
     if options.data is None or not options.data.exists():
         print(json.dumps({"name": "locomo", "skipped": "give the data set with --data locomo10.json"}))
         return 0

@@ -14,7 +14,8 @@ from typing import Any
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
 TABLE = HERE.parent / "docs" / "benchmarks.md"
-NOT_BENCHMARKS = {"run", "figures", "replay", "grading", "scripted_models", "corpora", "__init__"}
+NOT_BENCHMARKS = {"run", "figures", "replay", "grading", "scripted_models", "retrieval", "calibrate"}
+INPUTS = {"locomo": "data", "beam": "data", "ingest": "corpus"}  # what a benchmark reads from outside the repository
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -22,8 +23,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="names separated by | or commas; default: all")
     parser.add_argument("--data", type=Path, help="folder of public data sets; what needs one is skipped without it")
+    parser.add_argument("--corpus", type=Path, help="a generated corpus; what needs one is skipped without it")
     options = parser.parse_args(argv)
-    failed = [name for name in _chosen(options.only) if not _run(name, options.data)]
+    failed = [name for name in _chosen(options.only) if not _run(name, vars(options))]
     _write_table()
     for name in failed:
         sys.stderr.write(f"benchmark {name} failed\n")
@@ -39,13 +41,15 @@ def _chosen(only: str) -> list[str]:
     return wanted or every
 
 
-def _run(name: str, data: Path | None) -> bool:
+def _run(name: str, options: dict[str, Any]) -> bool:
     command = [sys.executable, "-m", f"benchmarks.{name}"]
-    if data:
-        command += ["--data", str(data)]
+    wanted = INPUTS.get(name)
+    if wanted and options[wanted]:
+        command += [f"--{wanted}", str(options[wanted].resolve())]
     done = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False)
     sys.stdout.write(done.stdout)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    rows = [row for row in rows if "value" in row]
     kept = [row for row in _results() if row["benchmark"] != name]
     lines = [json.dumps(row, ensure_ascii=False) for row in [*kept, *({"benchmark": name, **row} for row in rows)]]
     RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")

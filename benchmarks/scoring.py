@@ -59,7 +59,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--candidates", type=int, default=1_000_000)
     parser.add_argument("--signals", type=int, default=5_000_000)
-    parser.add_argument("--data", type=Path, help="taken for the runner's sake; nothing is read")
     options = parser.parse_args(argv)
     quarter, _ = seconds(options.candidates // 4, options.signals // 4)
     whole, floor = seconds(options.candidates, options.signals)

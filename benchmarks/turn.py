@@ -32,6 +32,24 @@ from recall_runtime.text.words import query_terms
 SESSION = "agent:main:main"
 LINES_A_NOTE = 100
 POOL = 150
+SYLLABLES = (
+    "ka",
+    "lo",
+    "mi",
+    "ren",
+    "tas",
+    "vel",
+    "dor",
+    "pin",
+    "sub",
+    "gar",
+    "nel",
+    "fox",
+    "hum",
+    "jas",
+    "tri",
+    "wen",
+)
 WRITER = """
 import sys, time
 from pathlib import Path
@@ -48,15 +66,14 @@ while True:
 
 def words(generator: random.Random) -> Callable[[int], str]:
     """Return a drawer of words whose frequencies fall as 1/rank, as in any language."""
-    syllables = "ka lo mi ren tas vel dor pin sub gar nel fox hum jas tri wen zol bra cep dun".split()
-    known = sorted({"".join(generator.choices(syllables, k=generator.randint(2, 4))) for _ in range(12_000)})
+    known = sorted({"".join(generator.choices(SYLLABLES, k=generator.randint(2, 4))) for _ in range(12_000)})
     generator.shuffle(known)
     weights = [1 / (rank + 3) for rank in range(len(known))]
     return lambda number: " ".join(generator.choices(known, weights, k=number))
 
 
 def workspace(root: Path, entries: int, generator: random.Random) -> list[str]:
-    """Write ``entries`` lines of notes, a ``MEMORY.md`` with triggers and a ``USER.md``; return questions about them."""
+    """Write ``entries`` lines of notes, ``MEMORY.md`` with triggers and ``USER.md``; return questions about them."""
     draw = words(generator)
     (root / "memory").mkdir(parents=True)
     questions: list[str] = []
