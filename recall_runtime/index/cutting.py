@@ -1,48 +1,14 @@
 """Cutting text so that no visible character is split.
 
-Belongs here: borders between grapheme clusters (a rule that never cuts inside one), pieces of a long text, a bounded
-snippet. Does not belong here: what is a block (``notes.blocks``), which text is shown (``index.search``).
+Belongs here: pieces of a long text, a bounded snippet. Does not belong here: where a character ends
+(``text.escaping``), what is a block (``notes.blocks``), which text is shown (``index.search``).
 """
 
-import unicodedata
 from collections.abc import Iterator
 
-_JOINERS = frozenset("\u200d\u200c\ufe0e\ufe0f\u20e3")
+from recall_runtime.text.escaping import is_border
+
 _LOOK_BACK = 200  # a cluster longer than this is cut all the same, or one hostile cluster could make a piece endless
-
-
-def is_border(text: str, at: int) -> bool:
-    """Return whether ``text`` may be cut before position ``at`` without splitting a visible character."""
-    if at <= 0 or at >= len(text):
-        return True
-    before, after = text[at - 1], text[at]
-    if before == "\r" and after == "\n":
-        return False
-    if after in _JOINERS or before == "\u200d" or unicodedata.combining(after):
-        return False
-    category = unicodedata.category(after)
-    if category in ("Mn", "Me", "Mc") or 0x1F3FB <= ord(after) <= 0x1F3FF or 0xE0020 <= ord(after) <= 0xE007F:
-        return False
-    if _is_flag_half(before) and _is_flag_half(after):
-        return _flag_halves_before(text, at) % 2 == 0
-    if _is_jamo(before) and _is_jamo(after):
-        return 0x1100 <= ord(after) <= 0x115F and not 0x1100 <= ord(before) <= 0x115F
-    return not (0xAC00 <= ord(before) <= 0xD7A3 and 0x1160 <= ord(after) <= 0x11FF)
-
-
-def _is_flag_half(character: str) -> bool:
-    return 0x1F1E6 <= ord(character) <= 0x1F1FF
-
-
-def _is_jamo(character: str) -> bool:
-    return 0x1100 <= ord(character) <= 0x11FF
-
-
-def _flag_halves_before(text: str, at: int) -> int:
-    count = 0
-    while count < _LOOK_BACK and at - count > 0 and _is_flag_half(text[at - count - 1]):
-        count += 1
-    return count
 
 
 def safe_cut(text: str, limit: int) -> int:

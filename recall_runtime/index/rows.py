@@ -16,8 +16,9 @@ from recall_runtime.clock import start_of_day_ms
 from recall_runtime.config import SourceSettings
 from recall_runtime.index.cutting import pieces
 from recall_runtime.index.store import MESSAGE_BLOCK, EntryRow
-from recall_runtime.notes.blocks import BlockKind, Note, read_note
+from recall_runtime.notes.blocks import Block, BlockKind, Note, read_note
 from recall_runtime.notes.curated import parse_curated
+from recall_runtime.notes.outdated import outdated
 from recall_runtime.paths import PathKind, kind_of, note_day
 from recall_runtime.provenance.note_lines import MessageLookup, NoteLines, classify_note
 from recall_runtime.provenance.paths import classify_path
@@ -25,7 +26,14 @@ from recall_runtime.records import Provenance, merge_provenance
 from recall_runtime.text.redaction import redact
 from recall_runtime.transcripts.protocol import TranscriptMessage
 from recall_runtime.transcripts.sources import TranscriptFile
-from recall_runtime.vocabulary import OriginClass, worst_origin
+from recall_runtime.vocabulary import (
+    ELIGIBLE_ORIGINS,
+    EntryStatus,
+    OriginClass,
+    Refusal,
+    SessionKind,
+    worst_origin,
+)
 
 MAX_CHARACTERS = 1_600
 _CURATED = frozenset({PathKind.MEMORY, PathKind.USER})
@@ -86,7 +94,13 @@ def note_instant(path: str, mtime_ns: int, zone: ZoneInfo) -> int:
 
 
 def _block_rows(note: Note, lines: NoteLines, by_place: OriginClass) -> Iterator[EntryRow]:
-    for block in note.blocks:
+    def trust(block: Block) -> OriginClass | None:
+        said = _joined(lines.lines[block.start_line - 1 : block.end_line])
+        origin = worst_origin((said.origin_class, by_place))
+        return origin if origin in ELIGIBLE_ORIGINS and said.session_kind is SessionKind.INTERACTIVE else None
+
+    dead = outdated(note.blocks, trust)
+    for position, block in enumerate(note.blocks):
         if block.kind in _NOT_INDEXED or not block.text.strip():
             continue
         yield from _rows_of(
@@ -107,7 +121,8 @@ def _block_rows(note: Note, lines: NoteLines, by_place: OriginClass) -> Iterator
                 importance=block.annotations.importance,
                 triggers="; ".join(block.annotations.triggers) or None,
                 project_key=block.annotations.project_key,
-                refusal=block.refusal,
+                status=EntryStatus.SUPERSEDED if position in dead else EntryStatus.ACTIVE,
+                refusal=Refusal.OUTDATED if position in dead else block.refusal,
                 role=block.speaker,
                 above=(*block.heading_path, *block.ancestors),
             ),

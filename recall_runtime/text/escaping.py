@@ -66,7 +66,7 @@ def cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     end = max(limit, 0)
-    while end > 0 and not _is_boundary(text, end):
+    while end > 0 and not is_border(text, end):
         end -= 1
     return _without_open_overrides(text[:end])
 
@@ -83,7 +83,10 @@ def _visible(sign: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def _is_boundary(text: str, at: int) -> bool:
+def is_border(text: str, at: int) -> bool:
+    """Return whether ``text`` may be cut before position ``at`` without splitting a visible character."""
+    if at <= 0 or at >= len(text):
+        return True
     after, before = text[at], text[at - 1]
     if before == "\r" and after == "\n":
         return False

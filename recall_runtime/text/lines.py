@@ -1,6 +1,6 @@
 """Bytes to lines: the one place that decides what a line is and what can be decoded.
 
-Belongs here: splitting at LF and CRLF, byte ranges, byte order mark, newline style, UTF-8 faults.
+Belongs here: splitting at LF and CRLF, byte ranges, byte order mark, newline style, UTF-8 faults, control signs.
 Does not belong here: Markdown (``recall_runtime.notes.blocks``).
 
 Only LF (and CRLF) ends a line. NUL, FF, VT, NEL, LS, PS, FS and a lone CR are text. A file is UTF-8; a file that
@@ -16,6 +16,8 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SAMPLE_BYTES = 65_536
 _DAMAGE = re.compile("[\x00-\x08\x0e-\x1a\ufffd]")
 _MAX_DAMAGE = 0.3
+# Everything a terminal or a browser could obey or take for a line end; tab and LF are left.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,11 @@ def read_lines(data: bytes) -> LineReading:
         start = end
     newline = "\r\n" if crlf * 2 > last and crlf else "\n"
     return LineReading(lines=tuple(lines), bom=bom, newline=newline, faults=tuple(faults))
+
+
+def without_controls(text: str) -> str:
+    """Return ``text`` as it may be stored: control signs other than tab and LF are blanks, one for one."""
+    return _CONTROLS.sub(" ", text)
 
 
 def _is_binary(data: bytes) -> bool:

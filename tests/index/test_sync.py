@@ -14,12 +14,12 @@ import pytest
 
 from recall_runtime.agent import Agent
 from recall_runtime.index import store
-from recall_runtime.index.cutting import is_border
 from recall_runtime.index.freshness import compare
 from recall_runtime.index.rows import MAX_CHARACTERS
 from recall_runtime.index.search import search
 from recall_runtime.index.sync import sync
 from recall_runtime.storage.connection import open_reader
+from recall_runtime.text.escaping import is_border
 from recall_runtime.vocabulary import Corpus
 from tests.support.index_agents import agent_over, write_files, write_session
 
