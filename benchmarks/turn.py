@@ -32,6 +32,7 @@ from recall_runtime.text.words import query_terms
 SESSION = "agent:main:main"
 LINES_A_NOTE = 100
 POOL = 150
+STOP_WORDS = 150
 SYLLABLES = (
     "ka",
     "lo",
@@ -64,24 +65,28 @@ while True:
 """
 
 
-def words(generator: random.Random) -> Callable[[int], str]:
-    """Return a drawer of words whose frequencies fall as 1/rank, as in any language."""
+def words(generator: random.Random) -> tuple[Callable[[int], str], frozenset[str]]:
+    """Return a drawer of words whose frequencies fall as 1/rank, as in any language, and the most common of them.
+
+    The stop list takes the most common words of a real language out of a question, so questions here have none.
+    """
     known = sorted({"".join(generator.choices(SYLLABLES, k=generator.randint(2, 4))) for _ in range(12_000)})
     generator.shuffle(known)
     weights = [1 / (rank + 3) for rank in range(len(known))]
-    return lambda number: " ".join(generator.choices(known, weights, k=number))
+    common = frozenset(known[:STOP_WORDS])
+    return (lambda number: " ".join(generator.choices(known, weights, k=number))), common
 
 
 def workspace(root: Path, entries: int, generator: random.Random) -> list[str]:
     """Write ``entries`` lines of notes, ``MEMORY.md`` with triggers and ``USER.md``; return questions about them."""
-    draw = words(generator)
+    draw, common = words(generator)
     (root / "memory").mkdir(parents=True)
     questions: list[str] = []
     for number in range(0, entries, LINES_A_NOTE):
         lines = [draw(generator.randint(8, 24)) for _ in range(LINES_A_NOTE)]
         day = dt.date(2020, 1, 1) + dt.timedelta(days=number // LINES_A_NOTE)
         (root / "memory" / f"{day}.md").write_text("".join(f"- {line}.\n" for line in lines), encoding="utf-8")
-        some = generator.choice(lines).split()
+        some = [word for word in generator.choice(lines).split() if word not in common]
         questions.append(f"What did we decide about the {' '.join(generator.sample(some, min(5, len(some))))}?")
     memory = [f"- {draw(12)}. <!-- trigger: {draw(2)}, {draw(3)} -->\n" for _ in range(100)]
     (root / "MEMORY.md").write_text("# Memory\n\n" + "".join(memory), encoding="utf-8")

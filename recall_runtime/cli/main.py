@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recall_runtime import __version__
-from recall_runtime.cli import memory, people, pipeline, setup, writing
+from recall_runtime.cli import hosting, memory, people, pipeline, setup, turning, writing
 from recall_runtime.cli.command import Invocation, Reply, instant
 from recall_runtime.cli.output import fail, show
 from recall_runtime.errors import DreamlineError, StoreLockedError, WorkspaceError
 
-_GROUPS = (setup, memory, writing, people, pipeline)
+_GROUPS = (setup, memory, turning, writing, people, hosting, pipeline)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -33,11 +33,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--agent", metavar="ID", help="agent (else $DREAMLINE_AGENT, else main)")
     parser.add_argument("--workspace", type=Path, metavar="DIR", help="workspace, instead of the configured one")
-    parser.add_argument("--now", type=instant, metavar="ISO", help="the clock, for replays and tests")
+    parser.add_argument("--now", type=instant, metavar="ISO", help="the clock, for replays; also after the command")
     parser.add_argument("--json", action="store_true", help="print one JSON object; also accepted after the command")
     after = argparse.ArgumentParser(add_help=False)
-    # SUPPRESS: a command that isn't given --json must not overwrite the one before it
+    # SUPPRESS: a command that isn't given one of these must not overwrite the one before it
     after.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    after.add_argument("--now", type=instant, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for group in _GROUPS:
         group.add_commands(commands, after)

@@ -1,8 +1,8 @@
-"""Commands of the owner: ``undo``, ``asof``, ``user``, ``intent``.
+"""Commands of the owner: ``remember``, ``undo``, ``asof``, ``user``, ``intent``.
 
 Belongs here: their arguments and answers.
-Does not belong here: the history of curated files (``curated.history``), the contract of ``USER.md``
-(``user_model``), the lifecycle of intents (``intents``).
+Does not belong here: where a request to remember goes (``remember``), the history of curated files
+(``curated.history``), the contract of ``USER.md`` (``user_model``), the lifecycle of intents (``intents``).
 """
 
 import argparse
@@ -24,6 +24,7 @@ from recall_runtime.cli.command import (
 from recall_runtime.cli.output import table
 
 if TYPE_CHECKING:
+    from recall_runtime.agent import Agent
     from recall_runtime.curated.history import FileUndo
     from recall_runtime.intents.store import StandingIntent
 
@@ -32,14 +33,26 @@ CURATED_FILES = ("MEMORY.md", "USER.md")
 
 def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     """Add the commands of this group."""
+    parser = add_command(commands, after, "remember", remember, "keep what the owner asks for, where it belongs")
+    parser.add_argument("text", metavar="TEXT", help="the owner's words; - reads standard input")
+    parser.add_argument("--session", required=True, metavar="KEY", help="the owner's conversation")
+    parser.add_argument("--sender", metavar="ID", help="who speaks (default: the owner, who runs this command)")
+    parser.add_argument("--channel", metavar="ID", help="chat or channel of the conversation")
+    parser.add_argument("--supersedes", metavar="KEY", help="key or words of the entry that it replaces")
+    parser.add_argument("--no-scheduler", action="store_true", help="the host runs no scheduled tasks")
     parser = add_command(commands, after, "undo", undo, "put the curated files back as they were before a sweep")
-    parser.add_argument("sweep", metavar="SWEEP", help="id of the sweep; `dreamline status` shows the last one")
+    parser.add_argument("sweep", metavar="SWEEP", help="id of the sweep (see `dreamline status`) or of `remember`")
     parser = add_command(commands, after, "asof", asof, "show the curated files as of the end of a day")
     parser.add_argument("day", type=day, metavar="DAY", help="such as 2026-05-31, in the zone of the workspace")
 
     user = add_group(commands, after, "user", "the directives of USER.md")
     parser = add_command(user, after, "list", user_list, "list the directives")
     parser.add_argument("--all", action="store_true", help="superseded ones too")
+    parser = add_command(user, after, "set", user_set, "make a directive the one that holds on its matter")
+    parser.add_argument("text", metavar="TEXT", help="such as: Prefer short answers.")
+    parser = add_command(user, after, "supersede", user_supersede, "put a directive in the place of another")
+    parser.add_argument("old", metavar="OLD", help="words of the directive that no longer holds")
+    parser.add_argument("text", metavar="TEXT", help="the directive that holds now")
     add_command(user, after, "lint", user_lint, "check the file against its contract")
 
     intent = add_group(commands, after, "intent", "standing intents: what to be reminded of when something comes up")
@@ -52,6 +65,46 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser = add_command(intent, after, "list", intent_list, "list the intents")
     parser = add_command(intent, after, "cancel", intent_cancel, "cancel an intent")
     parser.add_argument("intent", metavar="ID", help="its id, see `intent list`")
+
+
+def remember(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Keep what the owner asks for. Whoever may run this command on this machine is its owner."""
+    from recall_runtime.cli.writing import text_of
+    from recall_runtime.remember.request import remember as keep
+
+    agent = invocation.open()
+    made = keep(
+        agent,
+        text_of(arguments.text),
+        session_key=arguments.session,
+        sender=arguments.sender or _owner_of(agent),
+        channel=arguments.channel,
+        supersedes=arguments.supersedes,
+        host_takes_tasks=not arguments.no_scheduler,
+    )
+    return Reply(plain(made), [made.answer])
+
+
+def _owner_of(agent: "Agent") -> str:
+    """Return the id under which the owner of this machine is known."""
+    return next(iter(agent.settings.sources.owner_ids), "owner")
+
+
+def user_set(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Set a directive."""
+    return _directive(invocation, arguments.text, None)
+
+
+def user_supersede(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Replace the one directive that ``OLD`` means."""
+    return _directive(invocation, arguments.text, arguments.old)
+
+
+def _directive(invocation: Invocation, text: str, supersedes: str | None) -> Reply:
+    from recall_runtime.remember.request import set_user_directive
+
+    made = set_user_directive(invocation.open(), text, supersedes=supersedes)
+    return Reply(plain(made), [made.answer])
 
 
 def undo(invocation: Invocation, arguments: argparse.Namespace) -> Reply:

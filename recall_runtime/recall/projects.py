@@ -7,7 +7,6 @@ Git runs only in ``repository_key``, which a host calls when a session enters a 
 """
 
 import re
-import subprocess
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -74,6 +73,8 @@ def repository_key(root: Path) -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    import subprocess  # a turn never needs it, and it is slow to import
+
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],

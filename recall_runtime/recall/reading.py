@@ -1,0 +1,120 @@
+"""What a session may read of the memory, in the forms that lane 2 and the tools share.
+
+Belongs here: searching and reading with the rules of visibility applied.
+Does not belong here: who may ask (``recall.visibility``), ranking (``index.search``), windows (``index.reading``).
+"""
+
+from collections.abc import Sequence
+
+import apsw
+
+from recall_runtime.agent import Agent
+from recall_runtime.clock import day_of
+from recall_runtime.index import reading
+from recall_runtime.index.search import SearchAnswer, SearchHit, search
+from recall_runtime.notes.blocks import read_note
+from recall_runtime.notes.conditions import is_over
+from recall_runtime.provenance.note_lines import classify_note
+from recall_runtime.provenance.paths import classify_path
+from recall_runtime.recall.deep import Memory
+from recall_runtime.recall.runtime import Runtime
+from recall_runtime.recall.visibility import Access, readable_sessions
+from recall_runtime.text.redaction import redact
+from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, OriginClass, worst_origin
+
+LEFT_OUT = "[left out: {origin} content]"
+_AUTOMATIC = frozenset({"curated", "episodic", "imports", "sessions"})  # our own reports are no memory
+
+
+def answer_for(
+    agent: Agent,
+    runtime: Runtime,
+    query: str,
+    *,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    corpus: Corpus = Corpus.MEMORY,
+    active: Sequence[str] = (),
+    include_untrusted: bool = True,
+    sessions: frozenset[str] | None = None,
+) -> SearchAnswer:
+    """Search with the warm state of ``runtime``."""
+    reader = runtime.index_reader()
+    embedder, problem = runtime.embedder()
+    return search(
+        agent,
+        query,
+        max_results=max_results,
+        min_score=min_score,
+        corpus=corpus,
+        active_projects=active,
+        include_untrusted=include_untrusted,
+        sessions=sessions,
+        connection=reader,
+        embedder="configured" if problem else embedder,
+        matrix=runtime.matrix(reader),
+    )
+
+
+def automatic_memory(agent: Agent, runtime: Runtime, access: Access, session_key: str, active: Sequence[str]) -> Memory:
+    """Return what lane 2 may read for a private conversation: eligible text only, never the conversation itself.
+
+    With ``remember_across_conversations`` also the transcripts of the owner's other private conversations.
+    """
+    crosses = agent.settings.search.remember_across_conversations and access.is_private
+
+    today = day_of(agent.clock.now_ms(), agent.zone)
+
+    def find(query: str, max_results: int) -> tuple[SearchHit, ...]:
+        sessions = readable_sessions(agent, runtime.index_reader(), without=session_key)[0] if crosses else None
+        answer = answer_for(
+            agent,
+            runtime,
+            query,
+            max_results=max_results,
+            corpus=Corpus.ALL if crosses else Corpus.MEMORY,
+            active=active,
+            include_untrusted=False,
+            sessions=sessions,
+        )
+        return tuple(
+            hit
+            for hit in answer.hits
+            if hit.entry.provenance.origin_class in ELIGIBLE_ORIGINS
+            and hit.entry.tier in _AUTOMATIC
+            and not is_over(hit.entry.text, today)
+        )
+
+    def read(path: str, first: int, lines: int | None) -> str:
+        return eligible_window(agent, runtime.state_reader(), path, first, lines)
+
+    return Memory(find, read, crosses)
+
+
+def eligible_window(agent: Agent, state: apsw.Connection | None, path: str, first: int, lines: int | None) -> str:
+    """Return a window of a memory file in which lines of an ineligible class are left out, redacted.
+
+    Raises:
+        RefusedError: the path is no memory file.
+        SourceError: the file is missing or can't be read.
+    """
+    window = reading.get(agent, path, first, lines)
+    classes = line_classes(agent, state, window.path)
+    shown = []
+    for number, line in enumerate(window.text.split("\n"), start=window.start_line):
+        origin = classes[number - 1] if number <= len(classes) else OriginClass.UNTRUSTED
+        shown.append(line if origin in ELIGIBLE_ORIGINS or not line.strip() else LEFT_OUT.format(origin=origin))
+    return redact("\n".join(shown))
+
+
+def line_classes(agent: Agent, state: apsw.Connection | None, path: str) -> tuple[OriginClass, ...]:
+    """Return the class of every line of the memory file ``path`` as it stands on disk.
+
+    Raises:
+        RefusedError: the path is no memory file.
+        OSError: it can't be read.
+    """
+    data = reading.memory_file(agent, path).read_bytes()
+    by_place = classify_path(agent.workspace, path).origin_class
+    lines = classify_note(state, path, data, read_note(data, path=path), observed_at=0).lines
+    return tuple(worst_origin((line.origin_class, by_place)) for line in lines)

@@ -1,0 +1,434 @@
+"""One call that returns everything a host injects for one message.
+
+Belongs here: the order of the lanes, their deadlines, what is left out and why, recording afterwards.
+Does not belong here: what a lane does (its own module), warm state (``recall.runtime``), servers and hooks.
+
+Nothing here fails a turn: a lane that is late, locked, broken or missing is left out and named.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+import apsw
+
+from recall_runtime.agent import Agent
+from recall_runtime.clock import day_of
+from recall_runtime.errors import DreamlineError, StoreLockedError
+from recall_runtime.index.embedders.protocol import plain
+from recall_runtime.index.search import SearchHit
+from recall_runtime.intents import matching
+from recall_runtime.notes.conditions import is_over
+from recall_runtime.notes.markers import RELEVANT_MEMORIES_TAG
+from recall_runtime.paths import USER_FILE
+from recall_runtime.recall import bootstrap, deep, project_memory, triggers
+from recall_runtime.recall.applies import applies_block
+from recall_runtime.recall.bootstrap import InjectedFile
+from recall_runtime.recall.deep import Decision, DeepNote, RecallStatus
+from recall_runtime.recall.intent import asks_about_past
+from recall_runtime.recall.query import Turns, clean_message
+from recall_runtime.recall.reading import automatic_memory
+from recall_runtime.recall.runtime import Runtime
+from recall_runtime.recall.views import CuratedView, stamp_of
+from recall_runtime.recall.visibility import Access, Audience, access_of, speaker_of
+from recall_runtime.recall.workers import LaneTimeoutError
+from recall_runtime.vocabulary import SessionKind
+
+T = TypeVar("T")
+FILES_SECONDS = 0.5
+TRIGGERS_SECONDS = 1.5  # openclaw-algorithms 13.1; a cold embedder loads in it
+INTENTS_SECONDS = 0.5
+RECORD_SECONDS = 1.0
+SEARCH_SECONDS = 2.0  # lane 2 without a model
+GRACE_SECONDS = 0.3  # for the client of a model to give up on its own
+WHOLE_SECONDS = 3.0  # without lane 2's own limit
+_OURS = (DreamlineError, apsw.Error, OSError, ValueError)
+
+
+class Lane(StrEnum):
+    """The parts of a turn."""
+
+    BOOTSTRAP = "bootstrap"
+    PROJECT = "project"
+    TRIGGERS = "triggers"
+    INTENTS = "intents"
+    APPLIES_NOW = "applies_now"
+    DEEP = "deep"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReport:
+    """What a lane decided and how long it took. ``detail`` names the reason or what degraded."""
+
+    decision: str
+    elapsed_ms: float = 0.0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """Something that was left out: what, why, how many."""
+
+    what: str
+    reason: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a lane showed, for the record of recalls."""
+
+    lane: str
+    hits: tuple[SearchHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """The blocks for one message, each empty when there is nothing, and how they came about.
+
+    ``fired`` lets a host give fires back when its reply failed (``intents.matching.give_back``).
+    """
+
+    bootstrap: str = ""
+    project: str = ""
+    deep: str = ""
+    triggers: str = ""
+    intents: str = ""
+    applies_now: str = ""
+    lanes: dict[str, LaneReport] = field(default_factory=dict)
+    omissions: tuple[Omission, ...] = ()
+    files: tuple[InjectedFile, ...] = ()
+    audience: Audience = Audience.UNKNOWN
+    elapsed_ms: float = 0.0
+    query: str = ""
+    session_key: str | None = None
+    shown: tuple[Shown, ...] = ()
+    fired: matching.IntentMatch | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything to inject: what stays the same first, what belongs to this message last."""
+        blocks = (self.bootstrap, self.project, self.deep, self.triggers, self.intents, self.applies_now)
+        return "\n\n".join(block for block in blocks if block)
+
+
+def turn(
+    agent: Agent,
+    message: str,
+    *,
+    session_key: str | None,
+    channel: str | None = None,
+    sender: str | None = None,
+    active_projects: Sequence[str] = (),
+    record: bool = True,
+    runtime: Runtime | None = None,
+    fresh_start: bool = False,
+    recent: Turns = (),
+) -> TurnResult:
+    """Return what to inject for ``message``. Never raises for anything outside this process.
+
+    Args:
+        agent: Whose memory it is.
+        message: The message, any text.
+        session_key: Key of the session it arrived in; decides what may be shown.
+        channel: The chat or channel id, as the host knows it.
+        sender: The sender's id, authenticated by the host.
+        active_projects: Keys of the session's repositories, most recent first (``recall.projects``).
+        record: Whether to write down what was shown, after the answer.
+        runtime: Warm state of a server; without it everything is opened and closed here.
+        fresh_start: Whether the conversation has just begun: the notes of today and yesterday are added.
+        recent: The turns before, (role, text), oldest first; for the query of lane 2.
+    """
+    if runtime is None:
+        with contextlib.closing(Runtime(agent)) as own:
+            result = _Turn(agent, own, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
+            if record:
+                with contextlib.suppress(Exception):  # the answer stands, whatever happens to its record
+                    own.workers.run(lambda: record_turn(agent, result), RECORD_SECONDS)
+            return result
+    result = _Turn(agent, runtime, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
+    if record and result.shown:
+        runtime.afterwards(lambda: record_turn(agent, result))
+    return result
+
+
+def record_turn(agent: Agent, result: TurnResult) -> None:
+    """Write down what ``result`` showed. Call it after the answer was given; a busy database makes it spool."""
+    from recall_runtime.signals.recalls import record_recall
+
+    for shown in result.shown:
+        record_recall(
+            agent,
+            query=result.query,
+            hits=shown.hits,
+            session_key=result.session_key,
+            lane=shown.lane,
+            now_ms=agent.clock.now_ms(),
+        )
+
+
+class _Turn:
+    """One turn in progress."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        runtime: Runtime,
+        message: str,
+        session_key: str | None,
+        channel: str | None,
+        sender: str | None,
+        active: Sequence[str],
+        recent: Turns,
+    ) -> None:
+        self._agent, self._runtime = agent, runtime
+        self._message = plain(message)
+        self._session_key, self._channel, self._sender = session_key, channel, sender
+        self._active, self._recent = tuple(active), recent
+        self._access: Access = access_of(agent, session_key, sender)
+        self._began = time.monotonic()
+        self._now_ms = agent.clock.now_ms()
+        self._reports: dict[str, LaneReport] = {}
+        self._omissions: list[Omission] = []
+        self._user: CuratedView | None = None
+        self._shown: list[Shown] = []
+
+    def run(self, fresh_start: bool) -> TurnResult:
+        """Run all lanes in order."""
+        began = time.perf_counter()
+        files, project = self._files(fresh_start)
+        applies = self._applies_now()
+        block = self._triggers()
+        fired = self._intents()
+        note = self._deep(strong_hit=bool(block and block.hits))
+        inside = bootstrap.render(files)
+        return TurnResult(
+            bootstrap=_memory_frame(inside),
+            project=_memory_frame(project),
+            deep=triggers.frame(note.body) if note else "",
+            triggers=block.text if block else "",
+            intents=fired.block if fired else "",
+            applies_now=_memory_frame(applies),
+            lanes=self._reports,
+            omissions=tuple(self._omissions),
+            files=files,
+            audience=self._access.audience,
+            elapsed_ms=(time.perf_counter() - began) * 1000,
+            query=self._message[:4_000],
+            session_key=self._session_key,
+            shown=tuple(self._shown),
+            fired=fired if fired and fired.fired else None,
+        )
+
+    def _left(self) -> float:
+        return WHOLE_SECONDS - (time.monotonic() - self._began)
+
+    def _lane(self, lane: Lane, seconds: float, work: Callable[[], T]) -> T | None:
+        """Return what ``work`` gives within its time, or ``None`` with the reason in the report."""
+        began = time.perf_counter()
+        decision, detail, result = "ran", "", None
+        try:
+            result = self._runtime.workers.run(work, max(0.0, seconds))
+        except LaneTimeoutError:
+            decision, detail = "timeout", f"not done within {max(0.0, seconds):.3g} s"
+        except StoreLockedError as error:
+            decision, detail = "failed", str(error)
+        except _OURS as error:
+            decision, detail = "failed", str(error) or type(error).__name__
+        except Exception as error:  # noqa: BLE001 - a fault of ours costs this lane, never the reply
+            decision, detail = "failed", f"{type(error).__name__}: {error}"
+        self._reports[lane] = LaneReport(decision, (time.perf_counter() - began) * 1000, detail)
+        if result is None and decision != "ran":
+            self._omissions.append(Omission(lane, decision))
+        return result
+
+    def _skip(self, lane: Lane, reason: str) -> None:
+        self._reports[lane] = LaneReport("skipped", 0.0, reason)
+        self._omissions.append(Omission(lane, reason))
+
+    def _files(self, fresh_start: bool) -> tuple[tuple[InjectedFile, ...], str]:
+        if not self._access.is_private:
+            self._skip(Lane.BOOTSTRAP, self._access.reason)
+            self._skip(Lane.PROJECT, self._access.reason)
+            return (), ""
+        made = self._lane(Lane.BOOTSTRAP, min(FILES_SECONDS, self._left()), lambda: self._read_files(fresh_start))
+        if made is None:
+            self._skip(Lane.PROJECT, "bootstrap_failed")
+            return (), ""
+        files, project = made
+        self._reports[Lane.PROJECT] = LaneReport("ran" if project.text else "nothing")
+        for file in files:
+            if file.omitted:
+                self._omissions.append(Omission(file.name, file.omitted))
+            self._omissions += [Omission(file.name, reason, count) for reason, count in sorted(file.left_out.items())]
+        if project.left_out:
+            self._omissions.append(Omission(Lane.PROJECT, "budget", project.left_out))
+        return files, project.text
+
+    def _read_files(self, fresh_start: bool) -> tuple[tuple[InjectedFile, ...], project_memory.ProjectBlock]:
+        agent, state = self._agent, self._runtime.state_reader()
+        agent.workspace.stat()  # a workspace that is gone is a failure, not a memory without files
+        memory = self._runtime.views.memory(agent, state)
+        self._user = self._runtime.views.load(agent, USER_FILE, state)
+        files, block = self._runtime.rendered(self._user, memory, self._active)
+        if fresh_start:
+            files += bootstrap.recent_notes(agent, state, self._now_ms)
+        return files, block
+
+    def _applies_now(self) -> str:
+        view = self._user
+        if view is None:
+            self._reports[Lane.APPLIES_NOW] = LaneReport("skipped", 0.0, self._access.reason or "no_user_file")
+            return ""
+        if view.file.conflicted:
+            self._skip(Lane.APPLIES_NOW, "conflict")
+            return ""
+        found = self._lane(
+            Lane.APPLIES_NOW,
+            min(TRIGGERS_SECONDS, self._left()),
+            lambda: self._runtime.directive_scorer(view).applying(self._message),
+        )
+        return applies_block(found or ())
+
+    def _triggers(self) -> triggers.TriggerBlock | None:
+        if not self._access.is_private:
+            self._skip(Lane.TRIGGERS, self._access.reason)
+            return None
+        block = self._lane(Lane.TRIGGERS, min(TRIGGERS_SECONDS, self._left()), self._find_triggers)
+        if block is None:
+            return None
+        if block.left_out:
+            self._omissions.append(Omission(Lane.TRIGGERS, "budget", block.left_out))
+        if block.hits:
+            self._shown.append(Shown("trigger", tuple(hit.as_recall for hit in block.hits)))
+        else:
+            self._reports[Lane.TRIGGERS] = LaneReport("nothing", self._reports[Lane.TRIGGERS].elapsed_ms)
+        return block
+
+    def _find_triggers(self) -> triggers.TriggerBlock:
+        settings = self._agent.settings.triggers
+        reader = self._runtime.index_reader()
+        hits = self._runtime.trigger_set(reader).hits(
+            clean_message(self._message),
+            threshold=settings.threshold,
+            max_entries=settings.max_entries,
+            active=self._active,
+        )
+        today = day_of(self._now_ms, self._agent.zone)
+        valid = tuple(hit for hit in hits if not is_over(hit.entry.text, today))
+        live = tuple(hit for hit in valid if self._is_live(reader, hit))
+        if len(valid) < len(hits):
+            self._omissions.append(Omission(Lane.TRIGGERS, "expired", len(hits) - len(valid)))
+        if len(live) < len(valid):
+            self._omissions.append(Omission(Lane.TRIGGERS, "changed_since_index", len(valid) - len(live)))
+        return triggers.trigger_block(live, settings.max_characters)
+
+    def _is_live(self, reader: apsw.Connection, hit: triggers.TriggerHit) -> bool:
+        """Whether the file still says so: the index may be older than a consolidation or the owner's hand."""
+        path = hit.entry.path
+        rows = reader.execute("SELECT mtime_ns, size FROM sources WHERE path = ?", (path,)).fetchall()
+        stamp = stamp_of(self._agent.workspace / path)
+        if stamp is None:
+            return False
+        if rows and tuple(rows[0]) == stamp[:2]:
+            return True
+        view = self._runtime.views.load(self._agent, path, self._runtime.state_reader())
+        if view is None or view.file.conflicted:
+            return False
+        active = self._active if path != USER_FILE else ()
+        return any(
+            entry.text.startswith(hit.entry.text) and view.reason_against(entry, active) is None
+            for entry in view.file.entries
+        )
+
+    def _intents(self) -> matching.IntentMatch | None:
+        if not self._access.is_private:
+            self._skip(Lane.INTENTS, self._access.reason)
+            return None
+        seconds = min(INTENTS_SECONDS, self._left())
+        ends_at = time.monotonic() + seconds
+        found = self._lane(Lane.INTENTS, seconds, lambda: self._match_intents(ends_at))
+        if found is None:
+            if self._reports[Lane.INTENTS].decision == "ran":
+                self._reports[Lane.INTENTS] = LaneReport("nothing", self._reports[Lane.INTENTS].elapsed_ms)
+            return None
+        if found.left_out:
+            self._omissions.append(Omission(Lane.INTENTS, "budget", found.left_out))
+        if found.skipped:
+            self._skip(Lane.INTENTS, found.skipped)
+        return found
+
+    def _match_intents(self, ends_at: float) -> matching.IntentMatch | None:
+        state = self._runtime.state_reader()
+        if state is None or not state.execute(_ANY_INTENT).fetchall():
+            return None
+        asked = matching.Turn(
+            self._message,
+            speaker_of(self._access, self._session_key, self._channel, self._sender),
+            SessionKind.INTERACTIVE,
+            self._session_key or "",
+        )
+        writer = self._runtime.state_writer()
+        return matching.match(
+            writer, asked, self._now_ms, self._agent.zone, too_late=lambda: time.monotonic() >= ends_at
+        )
+
+    def _deep(self, *, strong_hit: bool) -> DeepNote | None:
+        if not self._access.is_private:
+            self._skip(Lane.DEEP, self._access.reason)
+            return None
+        settings = self._agent.settings.recall
+        message = clean_message(self._message)
+        decision = deep.decide(
+            settings,
+            chat_type=self._access.facts.chat_type,
+            strong_hit=strong_hit,
+            intent=asks_about_past(message),
+        )
+        if decision is not Decision.RECALL:
+            self._reports[Lane.DEEP] = LaneReport("skipped", 0.0, decision)
+            return None
+        lane = self._runtime.deep()
+        has_model = self._agent.settings.model.provider != "none" and not self._runtime.model_problem
+        seconds = settings.timeout_ms / 1000 if has_model else min(SEARCH_SECONDS, settings.timeout_ms / 1000)
+        cancel = threading.Event()
+        memory = automatic_memory(self._agent, self._runtime, self._access, self._session_key or "", self._active)
+        note = self._lane(
+            Lane.DEEP,
+            seconds + GRACE_SECONDS,
+            lambda: lane.recall(
+                message,
+                self._recent,
+                memory,
+                session_key=self._session_key or "",
+                now_ms=self._now_ms,
+                seconds=seconds,
+                cancel=cancel,
+            ),
+        )
+        if note is None:
+            cancel.set()
+            if self._reports[Lane.DEEP].decision == "timeout":
+                lane.note_timeout(self._now_ms)
+            return None
+        detail = self._runtime.model_problem or note.detail
+        elapsed = self._reports[Lane.DEEP].elapsed_ms
+        self._reports[Lane.DEEP] = LaneReport("cached" if note.cached else note.status, elapsed, detail)
+        if note.status is not RecallStatus.OK:
+            self._omissions.append(Omission(Lane.DEEP, note.status))
+            return None
+        if note.shown:
+            self._shown.append(Shown("recall", note.shown))
+        return note
+
+
+_ANY_INTENT = "SELECT 1 FROM standing_intents WHERE status IN ('pending', 'armed', 'fired') LIMIT 1"
+
+
+def _memory_frame(text: str) -> str:
+    """Return ``text`` between the marker lines by which a later transcript is cut; nothing for nothing."""
+    return f"<{RELEVANT_MEMORIES_TAG}>\n{bootstrap.neutral(text)}\n</{RELEVANT_MEMORIES_TAG}>" if text else ""
