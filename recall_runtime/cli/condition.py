@@ -39,6 +39,7 @@ def condition(agent: Agent, *, deep: bool) -> dict[str, Any]:
         "next_sweep": next_sweep(agent),
         "index": _part(agent, Database.INDEX, _index) | _against_disk(agent),
         "memory": _part(agent, Database.STATE, _memory),
+        "injected": _injected(agent),
     }
     if deep:
         data["index"]["source_list"] = _part(agent, Database.INDEX, _sources).get("sources", [])
@@ -101,6 +102,24 @@ def _index(_agent: Agent, connection: apsw.Connection) -> dict[str, Any]:
         "held_back": dict(sorted(held_back.items())),
         "sources_with_faults": bad,
     }
+
+
+def _injected(agent: Agent) -> list[dict[str, Any]]:
+    """Return for each curated file its size on disk and in a private conversation, so that a lost tail is seen."""
+    from recall_runtime.recall.bootstrap import injected_sizes
+
+    try:
+        return [
+            {
+                "file": item.name,
+                "characters": item.raw_chars,
+                "injected": item.injected_chars,
+                "reason": item.omitted or counts(item.left_out) if item.omitted or item.left_out else "",
+            }
+            for item in injected_sizes(agent)
+        ]
+    except (DreamlineError, apsw.Error, OSError) as error:
+        return [{"file": "*", "characters": 0, "injected": 0, "reason": str(error)}]
 
 
 def _against_disk(agent: Agent) -> dict[str, Any]:
@@ -182,6 +201,9 @@ def condition_lines(data: dict[str, Any]) -> Iterator[str]:
     """Lay out ``condition`` for people."""
     yield f"agent {data['agent']}  workspace {data['workspace']}  zone {data['timezone']}  embedder {data['embedder']}"
     yield f"next sweep  {data['next_sweep']}"
+    for item in data["injected"]:
+        reason = f" ({item['reason']})" if item["reason"] else ""
+        yield f"injected    {item['file']}: {item['injected']} of {item['characters']} characters{reason}"
     index, memory = data["index"], data["memory"]
     for name, part in (("index", index), ("memory", memory)):
         if part["state"] != "ok":
