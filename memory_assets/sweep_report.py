@@ -168,19 +168,25 @@ def _why_nothing(
 
 
 def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> review.SweepReport:
-    """Return what the review shows of ``report``. Themes and truths are shown once, by the sweep that found them."""
+    """Return what the review shows of ``report``. Themes and truths are shown once, by the sweep that found them.
+
+    What the database keeps of the sweep is read from there, so that a sweep that was cut off and run again at the same
+    instant shows what both runs did.
+    """
     reflected = report.reflected if report.reflected and report.reflected.reinforced else None
     curated = report.curated
+    lines = _lines(state, report.sweep_id)
+    failed = Counter(_failed_gates(state, report.sweep_id))
     return review.SweepReport(
         sweep_id=report.sweep_id,
         at=report.now_ms,
         day=report.day,
         ranked=len(report.scored),
-        failed_gates=report.failed_gates,
-        lines=_lines(state, report),
+        failed_gates=failed,
+        lines=lines,
         mode=curated.mode.value if curated else "rules",
-        reason=(curated.why or None) if curated and curated.changes else report.reason,
-        light=_light(state, report.staged),
+        reason=(curated.why or None) if curated and lines else report.reason,
+        light=_light(state, report.now_ms) if report.staged else (),
         themes=tuple(
             review.Theme(theme.tag, theme.strength, theme.count, theme.evidence)
             for theme in (reflected.themes if reflected else ())
@@ -199,30 +205,49 @@ def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> revi
     )
 
 
-def _lines(state: apsw.Connection, report: SweepReport) -> tuple[review.ReviewLine, ...]:
-    if report.curated is None:
-        return ()
-    cited = {
-        entry_key: tuple(Anchor(source["path"], source["start"], source["end"]) for source in json.loads(sources))
-        for entry_key, sources in query(
-            state, "SELECT entry_key, sources FROM ledger WHERE sweep_id = ?", (report.sweep_id,)
-        )
-    }
+def _failed_gates(state: apsw.Connection, sweep_id: str) -> dict[str, int]:
+    rows = query(
+        state,
+        "SELECT failed_gate, count(*) FROM gate_scores WHERE sweep_id = ? AND failed_gate IS NOT NULL"
+        " GROUP BY failed_gate ORDER BY failed_gate",
+        (sweep_id,),
+    )
+    return dict(rows)
+
+
+def _lines(state: apsw.Connection, sweep_id: str) -> tuple[review.ReviewLine, ...]:
+    rows = query(
+        state,
+        "SELECT operation, file, entry_key, text, sources, priors FROM ledger WHERE sweep_id = ? AND operation <> ?"
+        " ORDER BY ledger_id",
+        (sweep_id, Operation.UNDONE),
+    )
     return tuple(
         review.ReviewLine(
-            change.operation,
-            change.file,
-            change.entry_key,
-            change.line,
-            cited.get(change.entry_key, ()),
-            change.priors,
+            Operation(operation),
+            file,
+            entry_key,
+            text,
+            tuple(Anchor(source["path"], source["start"], source["end"]) for source in json.loads(sources)),
+            tuple(json.loads(priors)),
         )
-        for change in report.curated.changes
+        for operation, file, entry_key, text, sources, priors in rows
     )
 
 
-def _light(state: apsw.Connection, staged: StagingReport | None) -> tuple[review.LightCandidate, ...]:
-    return tuple(_light_candidate(state, root) for root in (staged.staged if staged else ())[:_LIGHT_SHOWN])
+def _light(state: apsw.Connection, now_ms: int) -> tuple[review.LightCandidate, ...]:
+    """Return the groups that the light phase of this instant reinforced, in its own order."""
+    roots = query(
+        state,
+        """SELECT p.claim_id FROM phase_signals p JOIN claims c ON c.root_id = p.claim_id
+             LEFT JOIN signals s ON s.claim_id = c.claim_id
+            WHERE p.last_light_at = ? AND c.origin_class IN ('owner', 'agent') AND c.session_kind = 'interactive'
+            GROUP BY p.claim_id
+            ORDER BY count(s.signal_id) DESC, coalesce(max(s.observed_at), 0) DESC, max(c.last_seen_at) DESC, p.claim_id
+            LIMIT ?""",
+        (now_ms, _LIGHT_SHOWN),
+    )
+    return tuple(_light_candidate(state, root) for (root,) in roots)
 
 
 def _light_candidate(state: apsw.Connection, root: str) -> review.LightCandidate:

@@ -137,6 +137,7 @@ class Refusal(StrEnum):
     TOO_SHORT = "too_short"
     TOO_LONG = "too_long"
     CONFLICT = "conflict"
+    OUTDATED = "outdated"
     ECHO = "echo"
     NOT_INDEXED = "not_indexed"
     ORIGIN = "origin"

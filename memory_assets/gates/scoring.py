@@ -196,11 +196,10 @@ def _load(connection: "duckdb.DuckDBPyConnection", candidates: Sequence[Candidat
 
 
 def store(state: apsw.Connection, sweep_id: str, rows: Sequence[GateRow], settings: DeepSettings) -> None:
-    """Replace the verdicts of ``sweep_id``; what it has promoted already keeps the verdict it was promoted by."""
+    """Replace the verdicts of ``sweep_id``; once it has written, all its verdicts stay what they were then."""
     with write_transaction(state):
         state.execute(
-            "DELETE FROM gate_scores WHERE sweep_id = ?1"
-            " AND claim_id NOT IN (SELECT claim_id FROM ledger WHERE sweep_id = ?1 AND claim_id IS NOT NULL)",
+            "DELETE FROM gate_scores WHERE sweep_id = ?1 AND NOT EXISTS (SELECT 1 FROM ledger WHERE sweep_id = ?1)",
             (sweep_id,),
         )
         state.executemany(

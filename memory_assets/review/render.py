@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_assets.review.records import Aspiration, LightCandidate, ReviewLine, SweepReport, Theme, Truth
 from recall_runtime.clock import format_instant
+from recall_runtime.notes.curated import parse_curated
 from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.records import Anchor
 from recall_runtime.text.escaping import clip, code_span, terminal
@@ -120,16 +121,21 @@ def history_entry(report: SweepReport) -> str:
     return "\n".join(lines)
 
 
+def _own_words(line: str) -> str:
+    """Return what an entry line says, without its source and annotations."""
+    entries = parse_curated(line.encode("utf-8", "replace")).entries
+    return entries[0].text if entries else line
+
+
 def diary_by_rule(report: SweepReport) -> str:
     """Return the diary text that needs no model."""
     parts = [f"I looked at {report.ranked} candidate(s) and kept {_promoted(report)}."]
     if report.lines:
-        newest = report.lines[0]
-        parts.append(f"First came: {shown(newest.text, 160)}")
+        parts.append(f"First came: {shown(_own_words(report.lines[0].text), 160)}")
     if report.themes:
         parts.append(f"{', '.join(shown(theme.tag, 40) for theme in report.themes[:3])} kept coming back.")
     if report.light:
-        parts.append(f"{len(report.light)} new claim(s) wait for more evidence.")
+        parts.append(f"{len(report.light)} claim(s) were new or asked for again.")
     if report.conflicts or report.aspirations:
         parts.append(f"{len(report.conflicts) + len(report.aspirations)} thing(s) wait for you.")
     return clip(" ".join(parts), DIARY_CHARACTERS)

@@ -61,7 +61,7 @@ from recall_runtime.notes.note_records import (
 )
 from recall_runtime.notes.survey import Survey, next_of, survey, turn_lines
 from recall_runtime.paths import PathKind, kind_of
-from recall_runtime.text.lines import REPLACEMENT, LineReading, SourceLine, read_lines
+from recall_runtime.text.lines import REPLACEMENT, LineReading, SourceLine, read_lines, without_controls
 from recall_runtime.vocabulary import Refusal
 
 _SENDER = re.compile(r'"(?:sender_id|id)":\s*"([^"\n]{1,200})"')
@@ -553,7 +553,7 @@ class _Reader:
         refusal = refusal or REFUSALS.get(kind)
         plain = refusal is None or kind in (BlockKind.HEADING, BlockKind.TABLE_RULE, BlockKind.PARAGRAPH)
         source = raw if lines is None else lines
-        text = "\n".join(clean(line) if plain else line for line in source).strip("\n")
+        text = without_controls("\n".join(clean(line) if plain else line for line in source).strip("\n"))
         if start <= self.conflict_end:
             refusal = Refusal.CONFLICT
         self.blocks.append(

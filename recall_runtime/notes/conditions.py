@@ -13,6 +13,7 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 MAX_CONDITION = 300
 _CARRIER = re.compile(r"\s*(condition|expires)\s*:\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
@@ -32,6 +33,7 @@ _UNTIL = re.compile(
     rf"|(?:直到|截至|有效期至|至)\s?{_DAY.format('b')}|{_DAY.format('c')}\s?(?:まで|为止)",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\d{4}")
 _PAST = re.compile(
     r"\b(?:was|were|had been|used to|war|waren|wurde|galt|fue|era|estaba|estuvo|était|fut|foi|estava|был[аио]?)\b",
     re.IGNORECASE,
@@ -152,20 +154,34 @@ def split_marks(text: str) -> tuple[str, str]:
 def conditions_of(text: str) -> Conditions:
     """Return what limits ``text``: its marks, and what the conservative rules see in its prose. Never raises.
 
-    In prose only an absolute day behind "until" (eight languages) is an expiry, and not in a sentence about the past.
-    Of several days the earliest counts.
+    See ``last_day_of`` for the expiry.
     """
-    bare, conditions, days = text, [], []
-    for match in _MARK.finditer(text):
-        bare = bare.replace(match[0], " ")
-        if match[1].lower() == "condition":
-            conditions.append(match[2].strip())
-        elif (day := _iso(match[2])) is not None:
-            days.append(day)
-    if not days and not _PAST.search(bare):
-        days = [day for match in _UNTIL.finditer(bare) if (day := _written(match)) is not None]
+    conditions = [match[2].strip() for match in _MARK.finditer(text) if match[1].lower() == "condition"]
     senses = tuple(sense for sense, pattern in _RULES if pattern.search(text))
-    return Conditions("; ".join(dict.fromkeys(conditions)) or None, min(days, default=None), senses)
+    return Conditions("; ".join(dict.fromkeys(conditions)) or None, last_day_of(text), senses)
+
+
+@lru_cache(maxsize=8_192)  # asked for every entry of the curated files in every turn
+def last_day_of(text: str) -> dt.date | None:
+    """Return the last day on which ``text`` holds, or ``None`` when it names none.
+
+    A mark decides. Without one, an absolute day behind "until" (eight languages) does, except in a sentence about the
+    past. Of several days the earliest counts.
+    """
+    if not _YEAR.search(text):
+        return None
+    marks = [match for match in _MARK.finditer(text) if match[1].lower() == "expires"]
+    days = [day for match in marks if (day := _iso(match[2])) is not None]
+    if not days:
+        bare = _MARK.sub(" ", text)
+        days = [] if _PAST.search(bare) else [day for match in _UNTIL.finditer(bare) if (day := _written(match))]
+    return min(days, default=None)
+
+
+def is_over(text: str, today: dt.date) -> bool:
+    """Return whether the last day on which ``text`` holds is past."""
+    last = last_day_of(text)
+    return last is not None and today > last
 
 
 def opens_with_condition(sentence: str) -> bool:

@@ -9,6 +9,7 @@ An entry is a top-level list item with everything it owns, a table row, or a par
 
 import datetime as dt
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -102,6 +103,8 @@ _SCORE_TAIL = re.compile(
 _SOURCE_TAIL = re.compile(r"\s*(?<!\S)Source: (\S(?:[^\n#]{0,398}\S)?)#L(\d{1,9})(?:-L(\d{1,9}))?\s*$")
 _FIELD = re.compile(r"\s*(observed|status)\s*:\s*(.*?)\s*", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_KEY_WORD = re.compile(r"[^\W\d_]{3,}")
+_VALUE = re.compile(r"(?<!\d)\d{3,}(?!\d)")
 _LEVEL = re.compile(r" {0,3}(#{1,6})")
 _NO_ENTRY = frozenset(
     {Refusal.EMPTY, Refusal.FENCED_CODE, Refusal.COMMENT, Refusal.FRONT_MATTER, Refusal.MANAGED_BLOCK}
@@ -129,6 +132,11 @@ def parse_curated(data: bytes, *, user_file: bool = False) -> CuratedFile:
     note = read_note(data, path=USER_FILE if user_file else MEMORY_FILE)
     problems = dict(note.problems)
     entries = _entries(data, note, problems, user_file=user_file)
+    retired = frozenset() if user_file else _replaced_by_lineage(entries)
+    entries = tuple(
+        replace(entry, status=EntryStatus.SUPERSEDED) if position in retired else entry
+        for position, entry in enumerate(entries)
+    )
     return CuratedFile(
         reading=note.reading,
         entries=entries,
@@ -136,6 +144,36 @@ def parse_curated(data: bytes, *, user_file: bool = False) -> CuratedFile:
         problems=problems,
         conflicted=note.conflicted,
     )
+
+
+def _replaced_by_lineage(entries: Sequence[CuratedEntry]) -> frozenset[int]:
+    """Return the positions of hand-written entries that a later entry with a lineage key has replaced.
+
+    Only a key of two words and more speaks for itself (``house:boiler-code``): all of them stand in the headings and
+    text of the older entry, two of them in its text, and both entries name numbers, none in common. The line stays.
+    """
+    by_word: dict[str, list[int]] = {}
+    for position, entry in enumerate(entries):
+        if not (entry.lineage_key or entry.entry_keys):
+            for word in _words(entry.text):
+                by_word.setdefault(word, []).append(position)
+    found: set[int] = set()
+    for successor in entries:
+        key, values = _words(successor.lineage_key or ""), frozenset(_VALUE.findall(successor.text))
+        if len(key) < 2 or "|" in (successor.lineage_key or "") or not values:
+            continue
+        holding = Counter(position for word in key for position in by_word.get(word, ()))
+        for position in (position for position, count in holding.items() if count > 1):
+            entry = entries[position]
+            older = frozenset(_VALUE.findall(entry.text))
+            spoken = _words(" ".join((*entry.heading_path, entry.text)))
+            if entry.start_line < successor.start_line and key <= spoken and older and not older & values:
+                found.add(position)
+    return frozenset(found)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_KEY_WORD.findall(text.casefold()))
 
 
 def _entries(data: bytes, note: Note, problems: dict[str, int], *, user_file: bool) -> tuple[CuratedEntry, ...]:

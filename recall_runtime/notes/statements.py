@@ -239,8 +239,20 @@ def _pieces(text: str) -> list[_Piece]:
         pieces.extend(_prose(text, position, start))
         pieces.append(_Piece(text[start + 2 : end - 2], start, Refusal.STRUCK))
         position = end
-    pieces.extend(_prose(text, position, len(text)))
+    if position and _is_remark(text, position):
+        pieces.append(_Piece(text[position:].strip(), position, Refusal.STRUCK))
+    else:
+        pieces.extend(_prose(text, position, len(text)))
     return pieces
+
+
+def _is_remark(text: str, position: int) -> bool:
+    """Return whether what follows struck text only says that it is done with ("~~call Bo~~ not needed")."""
+    rest = text[position:].strip()
+    if not text.lstrip().startswith("~~") or any(sign.isdigit() or sign in ".:!?。！？：" for sign in rest):
+        return False
+    unspaced = any(sign >= "\u2e80" for sign in rest)
+    return bool(rest) and (len(rest) <= 6 if unspaced else len(rest.split()) <= 2)
 
 
 def _prose(text: str, start: int, end: int) -> Iterator[_Piece]:

@@ -33,6 +33,7 @@ from recall_runtime.records import merge_provenance
 from recall_runtime.storage.connection import open_reader, write_transaction
 from recall_runtime.storage.locks import exclusive
 from recall_runtime.storage.schema import open_state
+from recall_runtime.text.lines import without_controls
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import OriginClass, worst_origin
 
@@ -164,7 +165,7 @@ def _event(
 
 
 def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
+    return without_controls(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _short(text: str, limit: int) -> str:

@@ -16,6 +16,7 @@ from recall_runtime.config import SourceSettings
 from recall_runtime.provenance.sessions import SessionFacts, kind_from_messages
 from recall_runtime.provenance.tools import ToolSource, ToolTable, tool_table
 from recall_runtime.records import Provenance
+from recall_runtime.text.lines import without_controls
 from recall_runtime.text.redaction import redact
 from recall_runtime.transcripts.detect import adapter_for
 from recall_runtime.transcripts.envelopes import cut_assistant, cut_user, has_external_wrapper
@@ -289,7 +290,7 @@ class _Walk:
             start=row.start,
             end=row.end,
             role=role,
-            text=redact(_LONE_SURROGATE.sub("\ufffd", own)),
+            text=redact(without_controls(_LONE_SURROGATE.sub("\ufffd", own))),
             at=event.at,
             provenance=Provenance(origin, SessionKind.UNKNOWN, at),
             message_hash=digest,

@@ -217,3 +217,27 @@ def test_entries_in_every_direction_of_writing() -> None:
     )
     assert entries[5].annotations.triggers == ("مفتاح المستودع",)
     assert "\u202e" in entries[8].text
+
+
+LINEAGE = (
+    "## House\n\n- Boiler code 42102\n- Boiler room door 42103\n- Boiler code of the cottage\n\n"
+    "## Consolidated Memory (2026-09-21)\n\n"
+    "<!-- openclaw-memory-lineage:{key} -->\n<!-- openclaw-memory-promotion:memory:claim:1 -->\n"
+    "- Boiler code is 42108. Source: memory/2026-09-16.md#L31-L31\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "retired"),
+    [
+        pytest.param("house:boiler-code", ["Boiler code 42102"], id="heading and text hold every word of the key"),
+        pytest.param("given:house boiler code", [], id="a word the older entry lacks"),
+        pytest.param("boiler", [], id="one word says too little"),
+        pytest.param("barn:boiler-code", [], id="another place"),
+        pytest.param("house|boiler code|1a2b", [], id="a key we made ourselves names shapes, not words"),
+    ],
+)
+def test_an_entry_of_a_lineage_retires_the_hand_written_line_it_replaces(key: str, retired: list[str]) -> None:
+    """The bytes stay; the older line no longer counts."""
+    entries = parse_curated(LINEAGE.format(key=key).encode()).entries
+    assert [entry.text for entry in entries if entry.status is EntryStatus.SUPERSEDED] == retired

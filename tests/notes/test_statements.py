@@ -227,3 +227,17 @@ def test_any_text_gives_statements_inside_its_lines(text: str, block: BlockKind 
     for statement in found:
         assert 5 <= statement.start_line <= statement.end_line <= last
     assert [s.start_line for s in found] == sorted(s.start_line for s in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "fit"),
+    [
+        pytest.param("~~call the old vendor~~ not needed", [], id="a remark on what is struck"),
+        pytest.param("~~联系旧供应商~~ 不再需要", [], id="the same without blanks"),
+        pytest.param("~~Anna~~ Bob handles the invoices", ["Bob handles the invoices"], id="a statement of its own"),
+        pytest.param("~~port 8001~~ port 8002", ["port 8002"], id="a new value"),
+    ],
+)
+def test_a_struck_item_is_done_with_and_a_remark_on_it_is_no_fact(text: str, fit: list[str]) -> None:
+    stated = statements_of(text, block=BlockKind.BULLET, start_line=1, end_line=1)
+    assert [each.text for each in stated if each.refusal is None] == fit

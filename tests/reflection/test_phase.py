@@ -93,3 +93,13 @@ def test_a_promoted_claim_may_carry_a_theme_but_is_no_truth(agent, state):
     found = reflect(agent, now_ms=NOW, state=state)
     assert [theme.tag for theme in found.themes] == ["ferry", "harbour"]
     assert found.truths == ()
+
+
+def test_the_phase_of_the_same_instant_finds_the_same_again_also_after_a_promotion(agent, state):
+    """As after a crash: the review of the sweep that is run again shows what the first run found."""
+    stage(state, "a" * 12, "Ferries leave from pier 4")
+    first = reflect(agent, now_ms=NOW, state=state)
+    before = marks(state)
+    state.execute("UPDATE claims SET status = 'promoted', promoted_at = ?", (NOW,))
+    assert reflect(agent, now_ms=NOW, state=state) == first
+    assert marks(state) == before

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall_runtime.text.lines import ByteFault, read_lines
+from recall_runtime.text.lines import ByteFault, read_lines, without_controls
 
 CASES = Path(__file__).parent.parent / "cases"
 
@@ -89,3 +89,8 @@ def test_decodable_text_comes_back_line_by_line(texts: list[str]) -> None:
     if not reading.undecodable:
         assert [line.text for line in reading.lines] == [texts[0].removeprefix("\ufeff"), *texts[1:]]
         assert reading.faults == ()
+
+
+def test_control_signs_are_blanks_in_stored_text_one_for_one() -> None:
+    """Tab and LF stay: the one is layout, the other ends lines; lengths stay, so that offsets hold."""
+    assert without_controls("a\x00b\x1b[31mc\x0bd\x85e\u2028f\tg\nh\x7f") == "a b [31mc d e f\tg\nh "
