@@ -17,7 +17,7 @@ from recall_runtime.errors import ConfigError
 
 CONFIG_FILE = "dreamline.toml"
 _ENV_PREFIX = "DREAMLINE_"
-_NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT", "DREAMLINE_UI_PORT"})
+_NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT", "DREAMLINE_UI_PORT", "DREAMLINE_HTTP_TOKEN"})
 
 
 class Section(BaseModel):

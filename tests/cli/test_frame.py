@@ -46,6 +46,22 @@ def test_json_errors_are_json_wherever_the_option_stands(arguments: tuple[str, .
     }
 
 
+def test_the_clock_may_stand_after_the_command(tmp_path: Path) -> None:
+    dreamline("--workspace", "w", "init", "--embedder", "none", cwd=tmp_path)
+    done = dreamline(
+        "note",
+        "The pier is closed.",
+        "--session",
+        "agent:main:main",
+        "--now",
+        "2026-02-03T10:00:00Z",
+        cwd=tmp_path,
+        now=None,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "w" / "memory" / "2026-02-03.md").is_file()
+
+
 def test_a_reader_that_leaves_a_pipe_early_is_no_error(tmp_path: Path) -> None:
     dreamline("--workspace", "w", "init", "--embedder", "none", cwd=tmp_path)
     command = f"{sys.executable} -m recall_runtime.cli.main --home home --json status | true"
