@@ -25,7 +25,7 @@ demo: $(VENV)/.installed-demo
 	@$(BIN)/python scripts/demo.py $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

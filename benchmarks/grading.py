@@ -23,11 +23,12 @@ _MARKER = re.compile(r"<!-- openclaw-memory-promotion:(.*?) -->")
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Facts of a corpus with their expected fate, and the lines its curated files start with."""
+    """Facts of a corpus with their expected fate, and the lines its curated files start with (``kept_lines`` stay)."""
 
     facts: list[dict[str, Any]]
     secrets: list[str]
     start_lines: frozenset[str]
+    kept_lines: frozenset[str]
     traps: list[list[str]]
 
     @classmethod
@@ -35,8 +36,12 @@ class Truth:
         """Read ``truth.json`` of ``corpus``."""
         tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
         files = [corpus / "workspace" / name for name in ("MEMORY.md", "USER.md")]
-        start = frozenset(line for file in files for line in file.read_text(encoding="utf-8").splitlines())
-        return cls(tree["facts"], [secret["needle"] for secret in tree["secrets"]], start, tree["same_attribute_traps"])
+        texts = [file.read_text(encoding="utf-8") for file in files]
+        start = frozenset(line for text in texts for line in text.splitlines())
+        noise = {entry["text"] for entry in tree["seed_memory"] if entry["fate"] == "noise"}
+        kept = frozenset(line for text in texts for line in active_entries(text)) - noise
+        secrets = [secret["needle"] for secret in tree["secrets"]]
+        return cls(tree["facts"], secrets, start, kept, tree["same_attribute_traps"])
 
     @property
     def never(self) -> list[dict[str, Any]]:
@@ -85,7 +90,8 @@ def grade(memory: str, user: str, truth: Truth, *, ever: Collection[str] = ()) -
     """Return the measures of the two curated files at the end of a replay.
 
     ``ever`` holds the true facts that stood in the files after any sweep: one of them that is gone was retired by
-    mistake. Of each pair of ``same_attribute_traps`` both facts must be there.
+    mistake, and so was an entry the files started with. Of each pair of ``same_attribute_traps`` both must
+    be there.
     """
     files = {"MEMORY.md": active_entries(memory), "USER.md": active_entries(user)}
     before = {_STRUCK.sub("", line) for line in truth.start_lines}
@@ -102,8 +108,9 @@ def grade(memory: str, user: str, truth: Truth, *, ever: Collection[str] = ()) -
     neutral = fates["superseded"] + fates["stale_if_kept"]
     judged = sum(fates.values()) - neutral
     standing = true_facts_in(memory, user, truth)
-    retired = sorted(set(ever) - standing)
-    lasting = sum(fact["expect"] in PROMOTE for fact in truth.facts)
+    there = {line for lines in files.values() for line in lines}
+    retired = sorted({*(set(ever) - standing), *(f"start: {line}" for line in truth.kept_lines - there)})
+    lasting = sum(fact["expect"] in PROMOTE for fact in truth.facts) + len(truth.kept_lines)
     return {
         "precision": right / judged if judged else 1.0,
         "recall": _share([fact for fact in truth.facts if fact["expect"] == "promote"], places, files),

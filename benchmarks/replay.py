@@ -159,10 +159,7 @@ class Replay:
 
     def _injected(self) -> str:
         """Everything a turn would inject for the corpus's own questions, at the end of the timeline."""
-        try:
-            from recall_runtime.recall.turn import turn
-        except ModuleNotFoundError:
-            return ""
+        from recall_runtime.recall.turn import turn
 
         tree = json.loads((self.corpus / "truth.json").read_text(encoding="utf-8"))
         last = json.loads((self.corpus / "timeline.jsonl").read_text(encoding="utf-8").splitlines()[-1])

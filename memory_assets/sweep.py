@@ -22,6 +22,7 @@ from memory_assets.review.records import ReviewResult
 from memory_assets.review.write import write_review
 from memory_assets.staging import StagingReport
 from memory_assets.sweep_report import SweepReport, outcome_of, review_of
+from memory_assets.time_travel import is_past, past_workspace, rewind
 from memory_assets.warehouse.publish import publish
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of, format_instant
@@ -172,6 +173,7 @@ class Sweep:
             shown = review_of(self.agent, self._state, self.report())
             self._reviewed = write_review(self.agent, shown, model=self._model())
             self._problems += self._reviewed.problems
+            sync(self.agent)  # what was just written can be found, and fire as a trigger, from the next message on
         self._on_step(SweepStep.REVIEWED)
         return self._reviewed
 
@@ -191,6 +193,12 @@ class Sweep:
                     self.sweep_id,
                     report.outcome,
                 ),
+            )
+            self._state.execute(
+                # Nor did a run do nothing that was cut off after it had written.
+                "UPDATE sweeps SET outcome = 'promoted', reason = NULL WHERE sweep_id = ?1"
+                " AND outcome = 'nothing_to_do' AND EXISTS (SELECT 1 FROM ledger WHERE sweep_id = ?1)",
+                (self.sweep_id,),
             )
         self._on_step(SweepStep.FINISHED)
         return report
@@ -262,7 +270,7 @@ def open_sweep(
     now_ms = agent.clock.now_ms()
     with contextlib.ExitStack() as stack:
         if dry_run:
-            agent = stack.enter_context(_copied(agent))
+            agent = stack.enter_context(_copied(agent, now_ms))
         lock = agent.folders.agent_home / LOCK_FILE
         stack.enter_context(exclusive(lock, what=f"A sweep of agent {agent.folders.agent_id}"))
         state = stack.enter_context(contextlib.closing(open_state(agent.folders.state_db)))
@@ -319,8 +327,11 @@ def run_sweep(
 
 
 @contextlib.contextmanager
-def _copied(agent: Agent) -> Iterator[Agent]:
-    """Yield the agent with copies of its databases in a folder that goes away with the body."""
+def _copied(agent: Agent, now_ms: int) -> Iterator[Agent]:
+    """Yield the agent with copies of its databases in a folder that goes away with the body.
+
+    An instant before sweeps that were run already gets the state and the files as they were then.
+    """
     with tempfile.TemporaryDirectory(prefix="dreamline-dry-run-") as folder:
         copy = dataclasses.replace(agent, folders=dataclasses.replace(agent.folders, home=Path(folder)))
         for source, target in (
@@ -329,6 +340,12 @@ def _copied(agent: Agent) -> Iterator[Agent]:
         ):
             if source.exists():
                 _copy_database(source, target)
+        with contextlib.closing(open_state(copy.folders.state_db)) as state:
+            if is_past(state, now_ms):
+                workspace = Path(folder) / "workspace"
+                workspace.mkdir()
+                copy = past_workspace(copy, state, now_ms, workspace)
+                rewind(state, now_ms)
         yield copy
 
 

@@ -19,8 +19,10 @@ from memory_assets.consolidation.records import Candidate, Refused
 from memory_assets.consolidation.rehydrate import LivePlace, Place, Rehydrator
 from memory_assets.gates.loading import eligible
 from recall_runtime.agent import Agent
+from recall_runtime.clock import day_of
 from recall_runtime.curated.compose import cap_snippet, importance_of, triggers_of
 from recall_runtime.notes.annotations import INVALID_PROJECT
+from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated
 from recall_runtime.notes.leads import correction_lead_end
 from recall_runtime.records import Annotations
@@ -87,6 +89,9 @@ def _candidate(
     text = cap_snippet(live[0].text[lead:], agent.settings.dreaming.deep.max_promoted_snippet_tokens)
     if contaminated(text, transcript_form_allowed=not live[0].in_note) or not _fits_one_line(text):
         return Refused(claim_id, Gate.CONTAMINATED)
+    limits = conditions_of(text)
+    if limits.over(day_of(agent.clock.now_ms(), agent.zone)):
+        return Refused(claim_id, Gate.MAX_AGE_DAYS, f"it held until {limits.expires}")
     project_key = project_key or _project_of_members(state, members)
     if project_key == INVALID_PROJECT:
         return Refused(claim_id, Gate.SOURCE, "its project annotation is damaged")
@@ -111,7 +116,7 @@ def _candidate(
         lineage_key=lineage_key or None,
         values=values_of(text),
         members=members,
-        is_correction=lead > 0,
+        is_correction=any(correction_lead_end(place.text) for place in live),
         gate=gate,
     )
     newer = _newer_claim(state, candidate)

@@ -89,26 +89,33 @@ def _prior(entry: CuratedEntry, sections: list[CuratedSection]) -> PriorEntry:
 def _joined(state: apsw.Connection, book: LineageBook, entry: PriorEntry) -> PriorEntry:
     for key in entry.keys:
         row = state.execute(
-            "SELECT claim_id, text, lineage_key FROM ledger WHERE entry_key = ? AND file = ? AND operation IN (?, ?)"
-            " ORDER BY ledger_id DESC LIMIT 1",
+            "SELECT claim_id, text, lineage_key, CASE gate ->> '$.because' WHEN 'remember' THEN at END FROM ledger"
+            " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) ORDER BY ledger_id DESC LIMIT 1",
             (key, MEMORY_FILE, Operation.ADDED, Operation.SUPERSEDED),
         ).fetchone()
         if row is not None:
-            claim_id, line, lineage = row
+            claim_id, line, lineage, asked_at = row
             known = _claim(state, claim_id)
             unedited = line == entry.line
             return replace(
                 entry,
                 claim_id=claim_id,
-                lineage_key=entry.lineage_key or (known.lineage_key if known else None) or lineage,
-                observed_at=known.observed_at if known else entry.observed_at,
+                lineage_key=entry.lineage_key
+                or (known.lineage_key if known else None)
+                or lineage
+                or (_key(book, entry) if asked_at is not None else None),
+                # what the owner asked to remember is as new as the request, whatever was written before
+                observed_at=max(known.observed_at if known else entry.observed_at, asked_at or 0),
                 derived=entry.derived and unedited,
                 generated=entry.generated and unedited,
             )
     if entry.lineage_key is not None:
         return entry
-    claim = LineageClaim(f"line {entry.entry_line}", entry.text, entry.project_key)
-    return replace(entry, lineage_key=book.key_of(claim))
+    return replace(entry, lineage_key=_key(book, entry))
+
+
+def _key(book: LineageBook, entry: PriorEntry) -> str | None:
+    return book.key_of(LineageClaim(f"line {entry.entry_line}", entry.text, entry.project_key))
 
 
 @dataclass(frozen=True, slots=True)

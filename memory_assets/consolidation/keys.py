@@ -8,7 +8,7 @@ import json
 
 import apsw
 
-from memory_assets.consolidation.lineage import LineageBook, LineageClaim, given_key
+from memory_assets.consolidation.lineage import NAMED, LineageBook, LineageClaim, given_key
 from recall_runtime.storage.connection import write_transaction
 
 _WATERMARK = "lineage_keys"
@@ -20,8 +20,8 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
     Near-duplicates state one fact, so the lineages of a group are one: that is how a paraphrase in another language
     finds the lineage of its weak slot. Only claims that may be promoted join lineages.
 
-    When a project becomes known, claims without a key that name it are looked at again. Keys that writers gave are
-    brought into the form ``given:<key>``.
+    When a project becomes known, claims without a key and those whose subject was but a proper name are looked at
+    again. Keys that writers gave are brought into the form ``given:<key>``.
     """
     row = state.execute("SELECT value FROM watermarks WHERE name = ?", (_WATERMARK,)).fetchone()
     last, known = (0, set()) if row is None else _parse(str(row[0]))
@@ -31,10 +31,12 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
     newest = last
     fresh = []
     roots = set()
-    for rowid, claim_id, root_id, text, project_key, key, is_given in state.execute(
-        "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given FROM claims"
-        " WHERE rowid > ? OR key_is_given = 1 OR (? AND lineage_key IS NULL) ORDER BY rowid",
-        (last, again),
+    for rowid, claim_id, root_id, text, project_key, key, is_given, corrects in state.execute(
+        "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given, EXISTS ("
+        "SELECT 1 FROM evidence e WHERE e.claim_id = claims.claim_id AND e.correction = 1 AND e.echo = 0"
+        " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')) FROM claims"
+        " WHERE rowid > ? OR key_is_given = 1 OR (? AND (lineage_key IS NULL OR lineage_key GLOB ?)) ORDER BY rowid",
+        (last, again, f"{NAMED}*"),
     ):
         newest = max(newest, rowid)
         if rowid > last:
@@ -42,12 +44,15 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
         made: str | None
         if is_given:
             made = given_key(key)
-        elif key is not None:
+        elif key is not None and not (again and key.startswith(NAMED)):
             continue
         else:
-            made = book.key_of(LineageClaim(claim_id, text, project_key))
+            made = book.key_of(LineageClaim(claim_id, text, project_key, is_correction=bool(corrects)))
+            if key is not None and (made is None or made.startswith(NAMED)):
+                continue
         if made is not None and made != key:
             fresh.append((made, claim_id))
+            roots.add(root_id)
     if fresh or newest != last or again:
         with write_transaction(state):
             state.executemany("UPDATE claims SET lineage_key = ? WHERE claim_id = ?", fresh)

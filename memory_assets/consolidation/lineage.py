@@ -11,6 +11,8 @@ A key is, in this order:
    strong, that is when the shape itself carries a name.
 3. ``<subject>|<slots>|<claim id>``: the same with a weak slot (a bare number, a number with a unit, a host). Such
    claims share a key only when they also share most of their attribute words; the id is that of the first of them.
+   Where the subject is but a proper name, every slot is weak, and one claim must hold all attribute words of the
+   other: whoever confirmed a value is named as well as what it belongs to, and the two can't be told apart.
 
 No subject or no value: no key, the claim never retires anything. Keys are equal across languages because shapes
 and names are; paraphrases of a weak slot in another language stay apart, which errs on the side of keeping both.
@@ -27,6 +29,8 @@ from recall_runtime.notes.leads import correction_lead_end
 from recall_runtime.text.words import index_text
 
 GIVEN = "given:"
+NAMED = "name:"
+_ALL = 1.0
 _MOST = 0.6  # share of the smaller statement's attribute words that two weak claims must have in common
 _LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
 
@@ -47,12 +51,16 @@ _BESIDE_IN_UNSPACED = ("另外", "还有", "也", "第二", "もう一", "追加
 
 @dataclass(frozen=True, slots=True)
 class LineageClaim:
-    """What the key of a claim is made from. ``project_key`` may hold several keys joined by ``; ``."""
+    """What the key of a claim is made from. ``project_key`` may hold several keys joined by ``; ``.
+
+    ``is_correction``: a place that states it says so, even if ``text`` is the wording of another place.
+    """
 
     claim_id: str
     text: str
     project_key: str | None = None
     given_key: str | None = None
+    is_correction: bool = False
     heading_path: tuple[str, ...] = ()
 
 
@@ -92,13 +100,15 @@ class LineageBook:
             return given_key(claim.given_key)
         specifics = specifics_of(claim.text)
         coarse = self._coarse(claim, specifics)
-        if coarse is None or specifics.strong:
+        named = coarse is not None and coarse.startswith(NAMED)
+        if coarse is None or (specifics.strong and not named):
             return coarse
         words = self._attributes(claim.text, specifics)
         peers = self._peers_of(coarse)
         near = max(peers, key=lambda peer: _overlap(peer.words, words), default=None)
-        alone = len({peer.key for peer in peers}) == 1 and corrects(claim.text)
-        joined = near is not None and (alone or _overlap(near.words, words) >= _MOST)
+        correction = claim.is_correction or corrects(claim.text)
+        alone = correction and not named and len({peer.key for peer in peers}) == 1
+        joined = near is not None and (alone or _overlap(near.words, words) >= (_ALL if named else _MOST))
         key = near.key if near is not None and joined else f"{coarse}|{claim.claim_id}"
         peers.append(_Peer(key, words))
         return key
@@ -129,7 +139,7 @@ class LineageBook:
             if named:
                 return named
         names = _proper_names(claim.text, specifics)
-        return "name:" + " ".join(names) if names else None
+        return NAMED + " ".join(names) if names else None
 
     def named_in(self, text: str) -> str:
         """Return the keys of the known projects that ``text`` names, joined by ``; ``; empty when it names none."""

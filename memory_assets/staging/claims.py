@@ -14,6 +14,7 @@ import apsw
 from memory_assets.gates.loading import eligible
 from memory_assets.staging.records import Stated
 from recall_runtime.notes.identity import common_words, pattern, value_tokens
+from recall_runtime.notes.leads import correction_lead
 from recall_runtime.storage.connection import query
 from recall_runtime.text.concepts import concept_tags
 from recall_runtime.text.similarity import tokens
@@ -24,17 +25,19 @@ GONE = "gone"  # reason of a withdrawn claim: no source states it any more
 
 _UPSERT = """
 INSERT INTO evidence(claim_id, source, path, start_line, end_line, source_key, day, session_id, message_id,
-                     heading_path, origin_class, session_kind, echo, observed_at, batch)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     heading_path, origin_class, session_kind, echo, correction, observed_at, batch)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(claim_id, path, source_key) DO UPDATE SET
     start_line = excluded.start_line, end_line = excluded.end_line, day = excluded.day,
     session_id = excluded.session_id, message_id = excluded.message_id, heading_path = excluded.heading_path,
     origin_class = excluded.origin_class, session_kind = excluded.session_kind, echo = excluded.echo,
-    observed_at = excluded.observed_at, live = 1, gone_at = NULL, batch = excluded.batch
-WHERE (start_line, end_line, day, session_id, message_id, heading_path, origin_class, session_kind, echo, observed_at,
-       live)
+    correction = excluded.correction, observed_at = excluded.observed_at, live = 1, gone_at = NULL,
+    batch = excluded.batch
+WHERE (start_line, end_line, day, session_id, message_id, heading_path, origin_class, session_kind, echo, correction,
+       observed_at, live)
    IS NOT (excluded.start_line, excluded.end_line, excluded.day, excluded.session_id, excluded.message_id,
-       excluded.heading_path, excluded.origin_class, excluded.session_kind, excluded.echo, excluded.observed_at, 1)
+       excluded.heading_path, excluded.origin_class, excluded.session_kind, excluded.echo, excluded.correction,
+       excluded.observed_at, 1)
 """
 
 
@@ -110,7 +113,8 @@ class ClaimBook:
             each.claim_id, each.source, each.path, each.start_line, each.end_line, each.source_key, each.day,
             each.session_id, each.message_id,
             json.dumps(each.heading_path, ensure_ascii=False) if each.heading_path else "",
-            each.origin_class.value, each.session_kind.value, int(each.echo), each.observed_at, self.batch,
+            each.origin_class.value, each.session_kind.value, int(each.echo), int(correction_lead(each.text)),
+            each.observed_at, self.batch,
         )  # fmt: skip
 
     def _leave(self, left: dict[tuple[str, str], int]) -> None:

@@ -137,6 +137,9 @@ def _take(agent: Agent, found: SplitSource, row: Row, statement: Statement, *, l
     if statement.refusal is not None or led:
         found.refused[REFUSED + (statement.refusal or Refusal.ECHO)] += 1
         return
+    if row.refusal is Refusal.OUTDATED:  # the index knows it: trust of both lines decides
+        found.refused[REFUSED + row.refusal] += 1
+        return
     only_echo = row.recalled and row.block == _MESSAGE
     reason = _refusal(row, only_echo=only_echo)
     if reason is not None:

@@ -148,8 +148,7 @@ def _hand_over(private: "duckdb.DuckDBPyConnection", state: apsw.Connection, tab
     stale = changed + [part for part in known if part not in present]
     if not stale:
         return 0
-    private.execute("BEGIN")
-    try:
+    with _transaction(private):
         private.execute(f'DELETE FROM {table.name} WHERE "{table.part_column}" IN (SELECT unnest(?))', [stale])
         private.execute(
             "DELETE FROM handed_over WHERE table_name = ? AND part IN (SELECT unnest(?))", [table.name, stale]
@@ -157,11 +156,18 @@ def _hand_over(private: "duckdb.DuckDBPyConnection", state: apsw.Connection, tab
         rows = _copy(private, table, state, changed)
         marks = [(table.name, part, present[part]) for part in changed]
         insert_frame(private, "INSERT INTO handed_over SELECT * FROM incoming", _frame(_MARKS, marks))
-    except BaseException:
-        private.execute("ROLLBACK")
-        raise
-    private.execute("COMMIT")
     return rows
+
+
+@contextlib.contextmanager
+def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 _MARKS = (("table_name", "TEXT"), ("part", "TEXT"), ("fingerprint", "TEXT"))
@@ -199,10 +205,11 @@ def _build(
         f"ATTACH {_literal(_beside(published_path(agent)))} AS published (STORAGE_VERSION '{STORAGE_VERSION}')"
     )
     try:
-        for table in STATE_TABLES:
-            _publish_table(private, state, table)
-        _publish_entries(private, state)
-        macros = _create_macros(private)
+        with _transaction(private):  # each statement by itself would wait for the disk
+            for table in STATE_TABLES:
+                _publish_table(private, state, table)
+            _publish_entries(private, state)
+            macros = _create_macros(private)
         rows = {table.name: _count(private, table) for table in ALL_TABLES}
         parquet_folder(agent).mkdir(exist_ok=True)
         for target in _parquet_files(agent):

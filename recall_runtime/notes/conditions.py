@@ -19,9 +19,6 @@ MAX_CONDITION = 300
 _CARRIER = re.compile(r"\s*(condition|expires)\s*:\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _BRACKETS = str.maketrans({"(": "[", ")": "]", "（": "[", "）": "]"})
 _MARK = re.compile(rf"\((condition|expires): ([^()（）\n]{{1,{MAX_CONDITION}}})\)", re.IGNORECASE)
-_LINE_END_MARKS = re.compile(
-    rf"(?:[ \t]*\((?:condition|expires): [^()（）\n]{{1,{MAX_CONDITION}}}\))+[ \t]*(?=\n|$)", re.IGNORECASE
-)
 _DAY = (
     r"(?:(?P<{0}y>\d{{4}})-(?P<{0}m>\d{{2}})-(?P<{0}d>\d{{2}})"
     r"|(?P<{0}D>\d{{1,2}})\.\s?(?P<{0}M>\d{{1,2}})\.\s?(?P<{0}Y>\d{{4}})"
@@ -143,12 +140,15 @@ def marks_for(condition: str | None, expires: dt.date | None) -> str:
 
 def split_marks(text: str) -> tuple[str, str]:
     """Return ``text`` without the marks at the ends of its lines, and those marks, each once, as one string."""
-    if "(" not in text:
+    if ": " not in text or "(" not in text:
         return text, ""
     marks: dict[str, None] = {}
-    for run in _LINE_END_MARKS.finditer(text):
-        marks.update(dict.fromkeys(match[0] for match in _MARK.finditer(run[0])))
-    return (_LINE_END_MARKS.sub("", text), "".join(f" {mark}" for mark in marks)) if marks else (text, "")
+    lines = []
+    for line in text.split("\n"):
+        bare, found = _without_end_marks(line)
+        marks.update(dict.fromkeys(found))
+        lines.append(bare if found else line)
+    return ("\n".join(lines), "".join(f" {mark}" for mark in marks)) if marks else (text, "")
 
 
 def conditions_of(text: str) -> Conditions:
@@ -187,6 +187,21 @@ def is_over(text: str, today: dt.date) -> bool:
 def opens_with_condition(sentence: str) -> bool:
     """Return whether a sentence is nothing but the condition of the one before it ("Only with Robin's approval.")."""
     return _BARE.match(sentence) is not None
+
+
+def _without_end_marks(line: str) -> tuple[str, list[str]]:
+    """Return ``line`` without the marks that end it, and those marks in order. Linear: it looks from the end back."""
+    end = len(line.rstrip(" \t"))
+    found: list[str] = []
+    while end and line[end - 1] == ")":
+        start = line.rfind("(", max(0, end - MAX_CONDITION - 20), end)
+        if start < 0 or not _MARK.fullmatch(line, start, end):
+            break
+        found.append(line[start:end])
+        end = start
+        while end and line[end - 1] in " \t":
+            end -= 1
+    return line[:end], found[::-1]
 
 
 def _iso(value: str) -> dt.date | None:

@@ -25,6 +25,12 @@ _CONTRAST = re.compile(
     r"|em vez de|а не|вместо)\b[^,;.]*"
     r"|,\s*(?:never|nie|nunca|jamais|никогда)\b[^,;.]*|(?:，|,)?(?:而不是|不要|不用)[^，。]*"
 )
+_NAME = "<name>"
+_NAMING = (
+    "call me", "address me as", "nenn mich", "nenne mich", "llámame", "appelle-moi", "me chame de", "зови меня",
+    "зовите меня", "называй меня", "называйте меня",
+)  # fmt: skip
+_NO_NAMES = frozenset({"back", "only", "first", "directly", "immediately", "later", "early", "anytime", "today"})
 _CJK_FRAME = re.compile(
     "(?:请|請|总是|總是|一律|始终|永远|从不|從不|绝不|不要|不用|使用|用|以|尽量|优先|我|你|的|时候|时|時|都|给我|ください|て下さい|してください|"
     "いつも|必ず|常に|決して|ないで|使って|使う|して|を|は|に|で|の|が|と|も)"
@@ -119,8 +125,9 @@ def _matter(text: str) -> Matter:
     known = _known_words()
     folded = fold(_first_sentences(text))
     folded = _without_exception(folded, known)
+    naming = _names_the_owner(folded, known)
     if any(match.lastgroup == "unspaced" for match in SCRIPT_RUN.finditer(folded)):
-        return _unspaced_matter(folded, known)
+        return Matter(frozenset({_NAME}), (), frozenset()) if naming else _unspaced_matter(folded, known)
     tokens: dict[str, None] = {}
     topic: list[str] = []
     scope: set[str] = set()
@@ -143,7 +150,25 @@ def _matter(text: str) -> Matter:
             scope.add(token)
         elif open_topic and (topic or token not in _VERB_CLASSES):
             topic.append(token)
+    if naming:  # how the owner is called is a matter of its own, and the name its value
+        return Matter(frozenset({_NAME, *scope}), (), frozenset(scope))
     return Matter(frozenset(tokens), tuple(topic), frozenset(scope))
+
+
+def _names_the_owner(folded: str, known: _Words) -> bool:
+    """Return whether the directive says how to call its owner ("call me Noor"), and not when ("call me before 9")."""
+    found = _naming_words().search(folded)
+    if found is None or found["name"] is None:
+        return found is not None
+    name = found["name"]
+    is_plain = name in known.prepositions | known.scope | known.exceptions | known.idle or name in stop_words()
+    return not is_plain and name not in _NO_NAMES and not _DIGIT.search(name)
+
+
+@lru_cache(maxsize=1)
+def _naming_words() -> re.Pattern[str]:
+    spaced = "|".join(re.escape(fold(words)) for words in _NAMING)
+    return re.compile(rf"(?:^|\s)(?:{spaced})\s+(?P<name>[^\s.,;:!?]+)|叫我|称呼我|稱呼我|と呼んで")
 
 
 def _first_sentences(text: str) -> str:

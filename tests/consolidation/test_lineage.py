@@ -8,7 +8,7 @@ from memory_assets.consolidation.keys import assign_keys
 from memory_assets.consolidation.lineage import LineageBook, LineageClaim, corrects, says_no_longer, stands_beside
 from memory_assets.consolidation.specifics import specifics_of
 from recall_runtime.storage.schema import open_state
-from tests.support.curated import insert_claim
+from tests.support.curated import insert_claim, insert_row
 
 PROJECT = "github.com/example/boathouse"
 OTHER = "github.com/example/windmill"
@@ -231,4 +231,64 @@ def test_an_untrusted_paraphrase_joins_nothing(tmp_path: Path) -> None:
     assign_keys(state)
     found = dict(state.execute("SELECT claim_id, lineage_key FROM claims"))
     assert found["a" * 12] != found["b" * 12]
+    state.close()
+
+
+@pytest.mark.parametrize(("origin", "joins"), [("agent", True), ("owner", True), ("untrusted", False)])
+def test_any_trusted_place_may_say_that_a_claim_corrects(tmp_path: Path, origin: str, joins: bool) -> None:
+    """The session said it plainly and was read first; the note says "Update:"."""
+    state = open_state(tmp_path / "state.sqlite")
+    more = {"project_key": PROJECT}
+    insert_claim(state, "a" * 12, "Budget cap for boathouse is 500 EUR per quarter.", **more)
+    insert_claim(state, "b" * 12, "boathouse may spend at most 600 EUR.", **more)
+    place = {"claim_id": "b" * 12, "path": "memory/2026-03-03.md", "start_line": 3, "end_line": 3, "day": "2026-03-03"}
+    place |= {"session_kind": "interactive", "observed_at": 0}
+    insert_row(state, "evidence", **place, source="transcript", source_key="1", origin_class="owner")
+    insert_row(state, "evidence", **place, source="note", source_key="2", origin_class=origin, correction=1)
+    assign_keys(state)
+    found = {key for (key,) in state.execute("SELECT lineage_key FROM claims")}
+    assert (found == {f"{PROJECT}|# eur|{'a' * 12}"}) is joins
+    state.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "Confirmed with Ida: the live box for boathouse is amber-1.example.net.",
+            "Confirmed with Ida: the live box for windmill is amber-2.example.net.",
+        ),
+        ("Agreed with Ida, boathouse listens on port 12.", "Agreed with Ida, windmill listens on port 14."),
+        ("Agreed with Ida, boathouse takes 12 ms.", "Update: agreed with Ida, windmill takes 14 ms."),
+    ],
+    ids=["weak", "strong", "correction"],
+)
+def test_whoever_confirmed_two_facts_does_not_make_them_one(first: str, second: str) -> None:
+    """The projects are not known as such: the only proper name is that of the person asked."""
+    book = LineageBook()
+    assert book.key_of(LineageClaim("a", first)) != book.key_of(LineageClaim("b", second))
+
+
+def test_a_project_that_becomes_known_takes_the_place_of_a_name_as_subject(tmp_path: Path) -> None:
+    """A Latin name inside another script was the subject until an annotation said what it is."""
+    state = open_state(tmp_path / "state.sqlite")
+    insert_claim(state, "a" * 12, "База boathouse слушает порт 5433.")
+    assign_keys(state)
+    ((before,),) = state.execute("SELECT lineage_key FROM claims")
+    assert str(before).startswith("name:boathouse|")
+    insert_claim(state, "b" * 12, "Use port 5434 when connecting to the boathouse db.", project_key=PROJECT)
+    assign_keys(state)
+    assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|port #"}
+    state.close()
+
+
+def test_a_group_is_one_lineage_when_its_project_becomes_known(tmp_path: Path) -> None:
+    """One wording had a name for subject, the other nothing; the newer value meets both."""
+    state = open_state(tmp_path / "state.sqlite")
+    insert_claim(state, "a" * 12, "Legal wants boathouse data gone after 51 hours.")
+    insert_claim(state, "b" * 12, "Хранение данных boathouse: 51 hours.", root_id="a" * 12)
+    assign_keys(state)
+    insert_claim(state, "c" * 12, "Legal wants boathouse data gone after 14 hours.", project_key=PROJECT)
+    assign_keys(state)
+    assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|# h|{'a' * 12}"}
     state.close()

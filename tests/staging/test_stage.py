@@ -41,6 +41,14 @@ def test_seen_is_the_sum_of_all_verdicts(days):
     assert stored == [(report.seen,)]
 
 
+def test_each_place_remembers_whether_it_says_the_claim_as_a_correction(days):
+    days.says("2026-03-03T09:00:00Z", "s-1", PIER)
+    days.write(NOTE, f"- Update: {PIER}\n")
+    days.stage("2026-03-04T03:00:00Z")
+    assert days.rows("SELECT source, correction FROM evidence ORDER BY source") == [("note", 1), ("transcript", 0)]
+    assert len(states(days)) == 1
+
+
 def test_staging_ten_times_changes_nothing(days):
     days.write(NOTE, f"- {PIER}\n")
     days.says("2026-03-03T09:00:00Z", "s-1", PIER)

@@ -11,6 +11,7 @@ import pytest
 from memory_assets.sweep import LOCK_FILE, Phase, SweepStep, open_sweep, run_sweep
 from recall_runtime.curated.writer import Step
 from recall_runtime.errors import StoreLockedError
+from recall_runtime.index.freshness import compare
 from recall_runtime.storage.locks import exclusive
 from tests.support.workspace_days import Days
 
@@ -49,6 +50,12 @@ def test_a_recalled_note_line_reaches_memory_md_with_its_source(days):
     ((outcome, counts),) = days.rows("SELECT outcome, counts FROM sweeps")
     assert outcome == "promoted"
     assert json.loads(counts)["operations"] == {"added": 1}
+
+
+def test_what_a_sweep_wrote_is_in_the_index_when_it_ends(days):
+    """Triggers and search know the new entry from the next message on, not from the next sync on."""
+    sweep(days)
+    assert compare(days.at(NIGHT)).is_fresh
 
 
 def test_the_same_sweep_again_at_the_same_instant_changes_no_byte(days):
@@ -173,6 +180,7 @@ import sys
 from pathlib import Path
 from memory_assets.sweep import run_sweep
 from recall_runtime.errors import StoreLockedError
+from recall_runtime.index.freshness import compare
 from tests.support.workspace_days import Days
 days = Days(Path(sys.argv[1]))
 print("ready", flush=True)

@@ -39,6 +39,9 @@ PREFERENCE_PAIRS = [
 ]
 
 SAME = [
+    ("Always call me Noor.", "Call me Nour from now on."),
+    ("Nenn mich Noor.", "Nenne mich Frau Haddad."),
+    ("叫我小林。", "以后请叫我林老师。"),
     ("Prefer long explanations.", "Prefer short explanations unless asked."),
     ("Prefer window seats.", "Prefer aisle seats."),
     ("Always give prices in euro.", "Give prices in Swiss francs, not euro."),
@@ -76,6 +79,11 @@ SAME = [
     ("価格はユーロで。", "価格はドルで。"),
 ]
 DIFFERENT = [
+    ("Always call me Noor.", "Never schedule calls before 10:30."),  # a name, and a time
+    ("Always call me Noor.", "Never call me before 9."),
+    ("Always call me Noor.", "Always call me back at once."),
+    ("Always call me Noor.", "Prefer calls to mails."),
+    ("叫我小林。", "不要在十点前打电话。"),
     ("Prefer tea.", "Prefer coffee."),
     ("Never book flights before seven in the morning.", "Prefer window seats."),
     ("Always give prices in euro.", "Always give the source link next to a claim."),
