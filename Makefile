@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INPUTS := pyproject.toml constraints.txt
+TEST_EXTRAS := assets,minilm,multilingual,mcp,dev
 WORKSPACE ?=
 ONLY ?=
 DATA ?=
@@ -61,5 +62,5 @@ $(VENV)/.installed-demo: $(VENV)/.created $(INPUTS)
 
 $(VENV)/.installed-test: $(VENV)/.created $(INPUTS)
 	@echo "Installing Dreamline with everything the tests need into $(VENV) (two minutes the first time)"
-	@$(call install,.[assets,minilm,multilingual,mcp,dev])
+	@$(call install,.[$(TEST_EXTRAS)])
 	@touch $@
