@@ -26,7 +26,7 @@ demo: $(VENV)/.installed-demo
 	@$(BIN)/python scripts/demo.py $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
