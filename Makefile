@@ -20,13 +20,17 @@ $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.
 	|| { cat $(VENV)/install.log >&2; exit 1; }
 endef
 
-.PHONY: demo test lint bench base example docs clean
+.PHONY: demo test lint pytest bench base example docs clean
 
 demo: $(VENV)/.installed-demo
 	@$(BIN)/python scripts/demo.py $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
-test: lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+# side by side, because some tests wait for locks and servers
+test: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory --output-sync=target -j 2 lint pytest
+
+pytest: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

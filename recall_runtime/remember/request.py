@@ -181,7 +181,7 @@ def _curated(kind: RememberedKind, made: CuratedWrite) -> Remembered:
             kind, where, made.entry_key, f"nothing was written; edit {made.file}", (), f"{where} says so already.", True
         )
     undo = f"dreamline undo {made.write_id}"
-    replaced = f" It replaces: {'; '.join(made.superseded)}." if made.superseded else ""
+    replaced = f" It replaces: {'; '.join(made.superseded).rstrip('.')}." if made.superseded else ""
     beside = f" Still there, please check: {'; '.join(made.kept_beside)}." if made.kept_beside else ""
     answer = f"Kept as a {kind.value} in {where}.{replaced}{beside} To take it back: {undo}"
     return Remembered(kind, where, made.entry_key, undo, made.superseded, answer)

@@ -145,6 +145,13 @@ def test_the_answer_says_where_it_went_and_how_to_take_it_back(agent: Agent) -> 
     assert again.undo != made.undo
 
 
+def test_the_answer_is_made_of_whole_sentences(agent: Agent) -> None:
+    """What is quoted keeps its own full stop out of ours."""
+    say(agent, "Always answer in German.")
+    made = say(agent, "Always answer in French.")
+    assert "It replaces: Always answer in German. To take it back" in made.answer
+
+
 def test_asking_twice_changes_nothing(agent: Agent) -> None:
     first = say(agent, CODE)
     before = memory(agent)
