@@ -27,7 +27,7 @@ demo: $(VENV)/.installed-demo
 
 # side by side, because some tests wait for locks and servers
 test: $(VENV)/.installed-test
-	@$(MAKE) --no-print-directory --output-sync=target -j 2 lint pytest
+	@$(MAKE) --no-print-directory -j 2 lint pytest
 
 pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
