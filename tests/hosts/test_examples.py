@@ -119,6 +119,6 @@ def test_the_script_for_http_gives_what_is_to_be_injected(place: Place) -> None:
 
 def test_commands_in_the_examples_are_commands() -> None:
     for _, _, command in hook_commands():
-        build_parser().parse_args(["--now", NOW, *shlex.split(command)[1:]])
+        assert build_parser().parse_args(["--now", NOW, *shlex.split(command)[1:]]).command == "turn"
     for _, server in servers():
-        build_parser().parse_args(["--now", NOW, *server["args"]])
+        assert build_parser().parse_args(["--now", NOW, *server["args"]]).command == "serve"

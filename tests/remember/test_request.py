@@ -307,7 +307,7 @@ def test_a_wish_gets_a_review_date(agent: Agent) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Remember that the deploy token is ghp_abcdefghijklmnopqrstuvwxyz0123456789.",
+        "Remember that the deploy token is ghp_EXAMPLEabcdefghijklmnopqrstuvwx.",
         "Always use the password hunter2-Xy77-long when you log in: password=hunter2-Xy77-long",
     ],
 )

@@ -72,4 +72,7 @@ def test_collecting_reads_notes_and_never_reports(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(data: bytes) -> None:
-    aspirations_in("a.md", data + b"<!-- review: 9999-12-31 -->")
+    found = aspirations_in("a.md", data + b"<!-- review: 9999-12-31 -->")
+    lines = data.count(b"\n") + 1
+    assert all(1 <= line <= lines for line in found.faulty_lines)
+    assert len(found.aspirations) <= lines

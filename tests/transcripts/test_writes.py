@@ -109,4 +109,4 @@ def test_reading_a_note_in_a_shell_is_no_write(command: str) -> None:
 
 @given(st.text(alphabet="<>'\"\\ -|&;\nEOFechoteca memory/a.md", max_size=80))
 def test_no_command_raises(command: str) -> None:
-    list(note_writes(ToolCall("1", "exec", {"command": command}), CWD))
+    assert all(write.path for write in note_writes(ToolCall("1", "exec", {"command": command}), CWD))

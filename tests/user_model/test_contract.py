@@ -117,5 +117,6 @@ def test_lint_reports_length_merge_and_encoding() -> None:
 
 @given(st.binary(max_size=300))
 def test_reading_and_linting_never_raise(data: bytes) -> None:
-    standing(directives(data))
-    lint(data)
+    found = directives(data)
+    assert set(standing(found)) <= set(found)
+    assert all(finding.rule in LintRule for finding in lint(data))
