@@ -40,7 +40,7 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--channel", metavar="ID", help="chat or channel of the conversation")
     parser.add_argument("--supersedes", metavar="KEY", help="key or words of the entry that it replaces")
     parser.add_argument("--no-scheduler", action="store_true", help="the host runs no scheduled tasks")
-    parser = add_command(commands, after, "undo", undo, "put the curated files back as they were before a sweep")
+    parser = add_command(commands, after, "undo", undo, "take back what a sweep or `remember` wrote")
     parser.add_argument("sweep", metavar="SWEEP", help="id of the sweep (see `dreamline status`) or of `remember`")
     parser = add_command(commands, after, "asof", asof, "show the curated files as of the end of a day")
     parser.add_argument("day", type=day, metavar="DAY", help="such as 2026-05-31, in the zone of the workspace")
@@ -122,9 +122,9 @@ def undo(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
 def _undone(files: "tuple[FileUndo, ...]") -> Iterator[str]:
     for file in files:
         if file.restored:
-            yield f"{file.file}: put back"
+            yield f"{file.file}: taken back; what came later stays" if file.kept_later else f"{file.file}: put back"
             continue
-        yield f"{file.file}: edited since, nothing written. Take what you need from these differences."
+        yield f"{file.file}: its lines were touched since, nothing written. Take what you need from these differences."
         yield from ("The sweep changed:", *file.ours.split("\n"))
         yield from ("Changed since:", *file.theirs.split("\n"))
 

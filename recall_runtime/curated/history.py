@@ -1,19 +1,22 @@
 """The past of the curated files: taking a sweep back, and how a file looked on a day.
 
-Belongs here: undo with its three-way difference, ``as_of``.
-Does not belong here: the steps of a write (``curated.writer``), explaining one entry (``memory_assets``).
+Belongs here: undo (of the last write and of an earlier one), the three-way difference when it can't, ``as_of``.
+Does not belong here: the steps of a write (``curated.writer``), merging bytes (``curated.merge``), explaining one
+entry (``memory_assets``).
 """
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
-from recall_runtime.curated.writer import Step, WritePlan, apply, read_base, recover
+from recall_runtime.curated.merge import Merged, changed_entries, take_out
+from recall_runtime.curated.writer import Base, Step, WritePlan, apply, read_base, recover
 from recall_runtime.errors import RefusedError
+from recall_runtime.paths import USER_FILE
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.vocabulary import CandidateStatus, Operation
 
@@ -25,12 +28,14 @@ _NOT_UNDOABLE = "A sweep can be taken back once, and only if it wrote a curated 
 class FileUndo:
     """What undo did with one file.
 
-    ``ours`` is what the sweep changed, ``theirs`` what was changed since, both as unified differences; they are
-    given when somebody edited the file meanwhile, and then nothing was written.
+    ``kept_later``: the file had been written or edited since, and all of that stayed. ``ours`` is what the sweep
+    changed, ``theirs`` what was changed since, both as unified differences; they are given when somebody touched what
+    the sweep had written, and then nothing was written.
     """
 
     file: str
     restored: bool
+    kept_later: bool = False
     ours: str = ""
     theirs: str = ""
 
@@ -52,19 +57,21 @@ def undo(
     now_ms: int,
     on_step: Callable[[Step], None] | None = None,
 ) -> tuple[FileUndo, ...]:
-    """Put back what ``sweep_id`` replaced, file by file, unless somebody edited the file since.
+    """Put back what ``sweep_id`` replaced, file by file, whatever else was written or edited since.
 
-    Claims that the sweep promoted are withdrawn, so the next sweep does not bring them back by itself; entries it
-    superseded count again. The ledger gets a row ``undone`` for each row of the sweep.
+    Exactly the entries it added go and the ones it retired come back (``curated.merge``); when one of them was touched
+    since, by a person or by a later write, that file is left as it is. Claims that the sweep promoted are withdrawn,
+    so the next sweep does not bring them back by itself; entries it superseded count again. The ledger gets a row
+    ``undone`` for each row of the sweep.
 
     Raises:
         RefusedError: no such sweep wrote a curated file, or it was taken back already.
     """
     recover(agent, state)
-    images = [image for image in _images(state, sweep_id) if not _is_undone(state, sweep_id, image.file)]
-    if not images:
+    files = _files_of(state, sweep_id)
+    if not files:
         raise RefusedError(f"Sweep {sweep_id} has nothing to take back", _NOT_UNDOABLE)
-    undone = tuple(_undo_file(agent, state, sweep_id, now_ms, on_step, image) for image in images)
+    undone = tuple(_undo_file(agent, state, sweep_id, now_ms, on_step, file) for file in files)
     if all(file.restored for file in undone):
         with write_transaction(state):
             state.execute("UPDATE sweeps SET outcome = 'undone' WHERE sweep_id = ?", (sweep_id,))
@@ -85,36 +92,50 @@ def as_of(state: apsw.Connection, file: str, instant_ms: int) -> Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Image:
-    """What a sweep made of one file. ``whole`` is false when somebody edited it between two writes of the sweep."""
+class _Write:
+    """One write of a file."""
 
-    file: str
+    pre_image_id: int
     before: bytes | None
     after: bytes | None
-    after_hash: str
-    whole: bool = True
 
 
-def _images(state: apsw.Connection, sweep_id: str) -> list[_Image]:
-    """Return one image a file; a sweep that ran again at its instant may have written a file twice."""
-    found: dict[str, _Image] = {}
-    for file, before_hash, before, after_hash, after in state.execute(
-        "SELECT file, hash, content, after_hash, after_content FROM pre_images WHERE sweep_id = ?"
-        " ORDER BY pre_image_id",
-        (sweep_id,),
-    ):
-        first = found.get(file)
-        if first is None:
-            found[file] = _Image(file, before, after, after_hash)
-        else:
-            whole = first.whole and first.after_hash == before_hash
-            found[file] = _Image(file, first.before, after, after_hash, whole)
-    return list(found.values())
+def _files_of(state: apsw.Connection, sweep_id: str) -> list[str]:
+    """Return the files a sweep wrote and did not yet give back."""
+    return [
+        file
+        for (file,) in state.execute(
+            """SELECT file FROM pre_images WHERE sweep_id = ?1 AND file NOT IN (
+                   SELECT file FROM ledger WHERE sweep_id = ?2 UNION SELECT file FROM pre_images WHERE sweep_id = ?2)
+               GROUP BY file ORDER BY min(pre_image_id)""",
+            (sweep_id, UNDONE_BY + sweep_id),
+        )
+    ]
 
 
-def _is_undone(state: apsw.Connection, sweep_id: str, file: str) -> bool:
-    row = state.execute("SELECT 1 FROM ledger WHERE sweep_id = ? AND file = ?", (UNDONE_BY + sweep_id, file)).fetchone()
-    return row is not None
+def _writes_of(state: apsw.Connection, sweep_id: str, file: str) -> list[_Write]:
+    """Return the writes of one file; a sweep that ran again at its instant may have written it twice."""
+    return [
+        _Write(*row)
+        for row in state.execute(
+            "SELECT pre_image_id, content, after_content FROM pre_images WHERE sweep_id = ? AND file = ?"
+            " ORDER BY pre_image_id",
+            (sweep_id, file),
+        )
+    ]
+
+
+def _later_writes(state: apsw.Connection, sweep_id: str, file: str, after_id: int) -> list[_Write]:
+    """Return the writes of others since then that still count, and no undo."""
+    return [
+        _Write(*row)
+        for row in state.execute(
+            """SELECT pre_image_id, content, after_content FROM pre_images
+               WHERE file = ?1 AND pre_image_id > ?2 AND sweep_id <> ?3 AND substr(sweep_id, 1, length(?4)) <> ?4
+                   AND ?4 || sweep_id NOT IN (SELECT sweep_id FROM pre_images WHERE file = ?1)""",
+            (file, after_id, sweep_id, UNDONE_BY),
+        )
+    ]
 
 
 def _undo_file(
@@ -123,21 +144,48 @@ def _undo_file(
     sweep_id: str,
     now_ms: int,
     on_step: Callable[[Step], None] | None,
-    image: _Image,
+    file: str,
 ) -> FileUndo:
-    present = read_base(agent, image.file)
-    if image.whole and (present.hash or "") == image.after_hash:
-        plan = WritePlan(present, image.before, _undo_effects(state, sweep_id, image.file))
-        result = apply(agent, state, plan, sweep_id=UNDONE_BY + sweep_id, now_ms=now_ms, on_step=on_step)
+    writes = _writes_of(state, sweep_id, file)
+    later = [write for made in writes for write in _later_writes(state, sweep_id, file, made.pre_image_id)]
+    is_owned_by_others = any(_share_entries(write, other, file) for write in writes for other in later)
+
+    def plan_on(base: Base) -> WritePlan | None:
+        merged = None if is_owned_by_others else _without(writes, base)
+        return None if merged is None else WritePlan(base, merged.content, _undo_effects(state, sweep_id, file))
+
+    base = read_base(agent, file)
+    plan = plan_on(base)
+    if plan is not None:
+        result = apply(
+            agent, state, plan, sweep_id=UNDONE_BY + sweep_id, now_ms=now_ms, rebuild=plan_on, on_step=on_step
+        )
         if result.plan is not None:
-            return FileUndo(image.file, restored=True)
-        present = read_base(agent, image.file)
+            return FileUndo(file, restored=True, kept_later=result.plan.content != writes[0].before)
+        base = read_base(agent, file)
+    first, last = writes[0], writes[-1]
     return FileUndo(
-        image.file,
+        file,
         restored=False,
-        ours=_difference(image.before, image.after, "before the sweep", "after the sweep"),
-        theirs=_difference(image.after, present.content, "after the sweep", "now"),
+        ours=_difference(first.before, last.after, "before the sweep", "after the sweep"),
+        theirs=_difference(last.after, base.content, "after the sweep", "now"),
     )
+
+
+def _without(writes: Sequence[_Write], base: Base) -> Merged | None:
+    """Return the file of ``base`` without ``writes``, or ``None`` when that would lose what was done since."""
+    merged: Merged | None = Merged(base.content)
+    for write in reversed(writes):
+        if merged is not None:
+            merged = take_out(write.before, write.after, merged.content, user_file=base.file == USER_FILE)
+    return merged
+
+
+def _share_entries(write: _Write, later: _Write, file: str) -> bool:
+    """Whether a later write added an entry that ``write`` added or retired: then it is the later one's."""
+    mine, retired = changed_entries(write.before, write.after, user_file=file == USER_FILE)
+    added, _ = changed_entries(later.before, later.after, user_file=file == USER_FILE)
+    return bool(added & (mine | retired))
 
 
 def _undo_effects(state: apsw.Connection, sweep_id: str, file: str) -> Effects:

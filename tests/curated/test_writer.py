@@ -326,26 +326,87 @@ def test_undo_of_the_first_write_removes_the_file(agent: Agent, state: apsw.Conn
     assert not (agent.workspace / "MEMORY.md").exists()
 
 
-def test_undo_after_an_edit_shows_the_three_way_difference_and_writes_nothing(
+def test_undo_after_an_edit_of_what_it_wrote_shows_the_three_way_difference(
     agent: Agent, state: apsw.Connection
 ) -> None:
-    """Somebody edited the file since: what we changed, what they changed."""
+    """Somebody edited the very entry since: what we changed, what they changed, and nothing is written."""
     apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
     file = agent.workspace / "MEMORY.md"
-    file.write_bytes(file.read_bytes().replace(b"By hand", b"By my hand"))
+    file.write_bytes(file.read_bytes().replace(b"called Otto", b"called Anton"))
     edited = file.read_bytes()
     (done,) = undo(agent, state, "s1", now_ms=NOW + 1)
     assert not done.restored
     assert f"+{LINE}" in done.ours
-    assert "-- By hand." in done.theirs
-    assert "+- By my hand." in done.theirs
+    assert f"-{LINE}" in done.theirs
+    assert f"+{LINE.replace('Otto', 'Anton')}" in done.theirs
     assert file.read_bytes() == edited
     assert list(state.execute("SELECT operation FROM ledger")) == [("added",)]
 
 
+def test_undo_after_an_edit_elsewhere_keeps_the_edit(agent: Agent, state: apsw.Connection) -> None:
+    """A person's words are not the sweep's."""
+    apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
+    file = agent.workspace / "MEMORY.md"
+    file.write_bytes(file.read_bytes().replace(b"By hand", b"By my hand") + b"- Typed.\n")
+    (done,) = undo(agent, state, "s1", now_ms=NOW + 1)
+    assert (done.restored, done.kept_later) == (True, True)
+    assert file.read_bytes() == BEFORE.replace(b"By hand", b"By my hand") + b"- Typed.\n"
+    assert outcome(agent, state)[1:] == ([("added", KEY), ("undone", KEY)], ("withdrawn", None), 0)
+
+
+UNDO_CRASH = """
+import sys
+from pathlib import Path
+from tests.support.curated import NOW, agent_in, die_at
+from recall_runtime.curated.history import undo
+from recall_runtime.curated.writer import Step
+from recall_runtime.storage.schema import open_state
+agent = agent_in(Path(sys.argv[1]))
+undo(agent, open_state(agent.folders.state_db), "s1", now_ms=NOW + 1, on_step=die_at(Step(sys.argv[2])))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "finished"), [(Step.PREPARED, False), (Step.REPLACED, True), (Step.PUBLISHED, True)], ids=str
+)
+def test_a_killed_undo_of_an_earlier_write_is_rolled_back_or_finished(
+    agent: Agent, state: apsw.Connection, tmp_path: Path, step: Step, finished: bool
+) -> None:
+    """SIGKILL after any step of an undo that keeps later lines: all or nothing, and then it can't be done twice."""
+    apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
+    file = agent.workspace / "MEMORY.md"
+    file.write_bytes(file.read_bytes() + b"- Typed.\n")
+    assert run_child(UNDO_CRASH, str(tmp_path), step.value) == -9
+    recover(agent, state)
+    content, ledger, claim, journal = outcome(agent, state)
+    if not finished:
+        assert (LINE.encode() in content, ledger, claim[0], journal) == (True, [("added", KEY)], "promoted", 0)
+        undo(agent, state, "s1", now_ms=NOW + 2)
+        content, ledger, claim, journal = outcome(agent, state)
+    assert content == BEFORE + b"- Typed.\n"
+    assert (ledger, claim, journal) == ([("added", KEY), ("undone", KEY)], ("withdrawn", None), 0)
+    with pytest.raises(RefusedError, match="nothing to take back"):
+        undo(agent, state, "s1", now_ms=NOW + 3)
+
+
+def test_an_edit_in_the_instant_of_the_undo_is_kept(agent: Agent, state: apsw.Connection) -> None:
+    """The file changes between the plan and the rename: the merge is made again on what is there."""
+    apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
+    file = agent.workspace / "MEMORY.md"
+
+    def edit_once(step: Step) -> None:
+        if step is Step.PREPARED and b"- Typed." not in file.read_bytes():
+            file.write_bytes(file.read_bytes() + b"- Typed.\n")
+
+    (done,) = undo(agent, state, "s1", now_ms=NOW + 1, on_step=edit_once)
+    assert (done.restored, done.kept_later) == (True, True)
+    assert file.read_bytes() == BEFORE + b"- Typed.\n"
+
+
 @pytest.mark.parametrize("edited", [False, True], ids=["undisturbed", "edited-in-between"])
 def test_undo_of_a_sweep_that_wrote_twice(agent: Agent, state: apsw.Connection, edited: bool) -> None:
-    """A sweep run again at its instant is taken back whole, or not at all when somebody edited in between."""
+    """A sweep run again at its instant is taken back whole, without what somebody typed in between."""
     apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
     file = agent.workspace / "MEMORY.md"
     if edited:
@@ -353,9 +414,22 @@ def test_undo_of_a_sweep_that_wrote_twice(agent: Agent, state: apsw.Connection, 
     base = read_base(agent, "MEMORY.md")
     apply(agent, state, WritePlan(base, (base.content or b"") + b"- two\n", Effects()), sweep_id="s1", now_ms=NOW)
     (done,) = undo(agent, state, "s1", now_ms=NOW + 1)
-    assert done.restored is not edited
-    assert (file.read_bytes() == BEFORE) is not edited
-    assert (b"- Typed." in file.read_bytes()) is edited
+    assert (done.restored, done.kept_later) == (True, edited)
+    assert file.read_bytes() == BEFORE + (b"- Typed.\n" if edited else b"")
+
+
+def test_an_entry_that_a_later_write_made_its_own_stays(agent: Agent, state: apsw.Connection) -> None:
+    """Taken out by hand and written again by another sweep: it is the other's now."""
+    apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s1", now_ms=NOW)
+    file = agent.workspace / "MEMORY.md"
+    file.write_bytes(BEFORE)
+    apply(agent, state, adding(read_base(agent, "MEMORY.md")), sweep_id="s2", now_ms=NOW + 1)
+    (first,) = undo(agent, state, "s1", now_ms=NOW + 2)
+    assert not first.restored
+    assert LINE.encode() in file.read_bytes()
+    (second,) = undo(agent, state, "s2", now_ms=NOW + 3)
+    assert second.restored
+    assert file.read_bytes() == BEFORE
 
 
 def test_undo_of_an_unknown_sweep_says_so(agent: Agent, state: apsw.Connection) -> None:
