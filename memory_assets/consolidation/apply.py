@@ -16,8 +16,6 @@ import apsw
 from memory_assets.consolidation.candidates import load_candidates
 from memory_assets.consolidation.deterministic import against_file, follow, reduce_night
 from memory_assets.consolidation.entries import load_entries
-from memory_assets.consolidation.keys import assign_keys
-from memory_assets.consolidation.lineage import LineageBook, LineageClaim
 from memory_assets.consolidation.model_step import ask
 from memory_assets.consolidation.plan import MemoryPlan, build, line_of
 from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
@@ -26,6 +24,8 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
 from recall_runtime.curated.writer import Base, Recovery, Step, WritePlan, apply, read_base, recover
+from recall_runtime.lineage_keys.book import LineageBook, LineageClaim
+from recall_runtime.lineage_keys.stored import assign_keys
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
 from recall_runtime.storage.connection import open_reader, write_transaction

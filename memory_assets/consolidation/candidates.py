@@ -14,13 +14,14 @@ from typing import Any
 import apsw
 
 from memory_assets.consolidation.entries import ENTRY_KEY_PREFIX
-from memory_assets.consolidation.lineage import LineageBook, stands_beside, values_of
 from memory_assets.consolidation.records import Candidate, Refused
 from memory_assets.consolidation.rehydrate import LivePlace, Place, Rehydrator
 from memory_assets.gates.loading import eligible
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.compose import cap_snippet, importance_of, triggers_of
+from recall_runtime.lineage_keys.book import LineageBook
+from recall_runtime.lineage_keys.succession import stands_beside, values_of
 from recall_runtime.notes.annotations import INVALID_PROJECT
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated

@@ -1,7 +1,8 @@
 """Deciding without a model: exact merge, near-duplicate merge, keyed supersession, else added.
 
 Belongs here: the rules, in their order.
-Does not belong here: bounds and composition (``consolidation.plan``), lineage keys (``consolidation.lineage``).
+Does not belong here: bounds and composition (``consolidation.plan``), when one claim
+retires another (``recall_runtime.lineage_keys``).
 
 Equal means equal after normalising; near is a question for supersession: the newer observation wins, an older one never
 beats a newer, and a statement that says it stands *beside* another ("also", "a second") retires nothing.
@@ -10,8 +11,8 @@ beats a newer, and a statement that says it stands *beside* another ("also", "a 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from memory_assets.consolidation.lineage import GIVEN, says_no_longer, stands_beside
 from memory_assets.consolidation.records import Candidate, Decision, PriorEntry, Refused
+from recall_runtime.lineage_keys.succession import retires, says_no_longer, stands_beside
 from recall_runtime.notes.identity import normalise, same_claim
 from recall_runtime.vocabulary import Gate, Operation
 
@@ -48,28 +49,6 @@ def reduce_night(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list
             continue
         kept.append(candidate)
     return sorted(kept, key=lambda one: one.rank), joined, refused
-
-
-def retires(newer: Candidate, older: Candidate | PriorEntry) -> bool:
-    """Return whether ``newer`` gives another value for the very thing ``older`` is about."""
-    if newer.lineage_key is None or newer.lineage_key != older.lineage_key:
-        return False
-    if newer.observed_at < older.observed_at or not _says_other(newer, older):
-        return False
-    if newer.lineage_key.startswith(GIVEN):
-        return True
-    if stands_beside(newer.text):
-        return False
-    widened = bool(older.values) and older.values < newer.values
-    return not widened or newer.is_correction or says_no_longer(newer.text)
-
-
-def _says_other(newer: Candidate, older: Candidate | PriorEntry) -> bool:
-    if newer.values != older.values:
-        return True
-    if says_no_longer(newer.text) != says_no_longer(older.text):
-        return True
-    return not newer.values and normalise(newer.text) != normalise(older.text)
 
 
 def _says_the_same(candidate: Candidate, other: Candidate | PriorEntry) -> bool:

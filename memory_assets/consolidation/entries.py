@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 import apsw
 
-from memory_assets.consolidation.lineage import LineageBook, LineageClaim, given_key, values_of
 from memory_assets.consolidation.records import PriorEntry
 from recall_runtime.clock import MS_PER_DAY
+from recall_runtime.lineage_keys.book import LineageBook, given_key
+from recall_runtime.lineage_keys.stored import entry_lineage, written_entry
+from recall_runtime.lineage_keys.succession import values_of
 from recall_runtime.notes.curated import CuratedEntry, CuratedFile, CuratedSection, parse_curated
 from recall_runtime.paths import MEMORY_FILE, note_day
-from recall_runtime.vocabulary import EntryStatus, Operation
+from recall_runtime.vocabulary import EntryStatus
 
 ENTRY_KEY_PREFIX = "memory:claim:"
 
@@ -87,51 +89,19 @@ def _prior(entry: CuratedEntry, sections: list[CuratedSection]) -> PriorEntry:
 
 
 def _joined(state: apsw.Connection, book: LineageBook, entry: PriorEntry) -> PriorEntry:
-    for key in entry.keys:
-        row = state.execute(
-            "SELECT claim_id, text, lineage_key, CASE gate ->> '$.because' WHEN 'remember' THEN at END FROM ledger"
-            " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) ORDER BY ledger_id DESC LIMIT 1",
-            (key, MEMORY_FILE, Operation.ADDED, Operation.SUPERSEDED),
-        ).fetchone()
-        if row is not None:
-            claim_id, line, lineage, asked_at = row
-            known = _claim(state, claim_id)
-            unedited = line == entry.line
-            return replace(
-                entry,
-                claim_id=claim_id,
-                lineage_key=entry.lineage_key
-                or (known.lineage_key if known else None)
-                or lineage
-                or (_key(book, entry) if asked_at is not None else None),
-                # what the owner asked to remember is as new as the request, whatever was written before
-                observed_at=max(known.observed_at if known else entry.observed_at, asked_at or 0),
-                derived=entry.derived and unedited,
-                generated=entry.generated and unedited,
-            )
-    if entry.lineage_key is not None:
-        return entry
-    return replace(entry, lineage_key=_key(book, entry))
-
-
-def _key(book: LineageBook, entry: PriorEntry) -> str | None:
-    return book.key_of(LineageClaim(f"line {entry.entry_line}", entry.text, entry.project_key))
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    lineage_key: str | None
-    observed_at: int
-
-
-def _claim(state: apsw.Connection, claim_id: object) -> _Claim | None:
-    row = state.execute(
-        """SELECT c.lineage_key, coalesce(max(e.observed_at), c.last_seen_at)
-             FROM claims c LEFT JOIN evidence e ON e.claim_id = c.claim_id AND e.echo = 0
-            WHERE c.claim_id = ? GROUP BY c.claim_id""",
-        (claim_id,),
-    ).fetchone()
-    return None if row is None else _Claim(*row)
+    written = written_entry(state, entry.keys)
+    lineage_key = entry_lineage(book, entry.text, entry.project_key, marked=entry.lineage_key, written=written)
+    if written is None:
+        return replace(entry, lineage_key=lineage_key)
+    unedited = written.line == entry.line
+    return replace(
+        entry,
+        claim_id=written.claim_id,
+        lineage_key=lineage_key,
+        observed_at=entry.observed_at if written.observed_at is None else written.observed_at,
+        derived=entry.derived and unedited,
+        generated=entry.generated and unedited,
+    )
 
 
 def _day_ms(day: str) -> int:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from memory_assets.consolidation.lineage import GIVEN
 from recall_runtime.curated.effects import Source
+from recall_runtime.lineage_keys.succession import GIVEN
 from recall_runtime.records import Annotations
 from recall_runtime.vocabulary import Operation, OriginClass, SessionKind, StatementKind
 

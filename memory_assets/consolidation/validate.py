@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memory_assets.consolidation.lineage import GIVEN
 from memory_assets.consolidation.records import Candidate, Decision, PriorEntry
+from recall_runtime.lineage_keys.succession import GIVEN
 from recall_runtime.notes.identity import normalise
 from recall_runtime.text.words import index_text
 from recall_runtime.vocabulary import Operation

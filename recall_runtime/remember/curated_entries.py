@@ -3,8 +3,9 @@
 Belongs here: what an entry replaces, composing the new file, ledger rows and claims of the write.
 Does not belong here: telling facts from directives (``routing``), the steps of a write (``curated.writer``).
 
-An entry is replaced when it says the same of the same thing with another value, or when the request names it. The
-owner's word also replaces what was written by hand; a hand-written entry of several lines stays and is named.
+An entry is replaced when it says the same but for the value, when the nightly sweep would replace it (the same lineage
+key, another value), or when the request names it. The owner's word also replaces what was written by hand; a
+hand-written entry of several lines stays and is named.
 """
 
 import datetime as dt
@@ -20,6 +21,9 @@ from recall_runtime.curated.compose import NewEntry, append_entries, entry_line,
 from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
 from recall_runtime.curated.writer import Base, WritePlan, apply, read_base, recover
 from recall_runtime.errors import ConflictError, RefusedError
+from recall_runtime.lineage_keys.book import LineageBook, LineageClaim, given_key
+from recall_runtime.lineage_keys.stored import entry_lineage, open_book, written_entry
+from recall_runtime.lineage_keys.succession import GIVEN, corrects, retires, stands_beside, values_of
 from recall_runtime.notes.blocks import BlockKind
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.curated import CuratedEntry, parse_curated
@@ -27,7 +31,7 @@ from recall_runtime.notes.identity import claim_id, normalise, same_claim, value
 from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
 from recall_runtime.records import Annotations
-from recall_runtime.remember.wording import is_idle, stands_beside
+from recall_runtime.remember.wording import is_idle
 from recall_runtime.text.concepts import concept_tags
 from recall_runtime.text.words import fold, stop_words
 from recall_runtime.user_model.contract import Directive, directives
@@ -79,49 +83,47 @@ def write_fact(
     """
     claim = claim_id(text)
     entry_key = ENTRY_KEY_PREFIX + claim
-    lineage = _lineage_of_claim(state, claim)
     outcome: list[CuratedWrite] = []
 
     def plan(base: Base) -> WritePlan | None:
         entries = _editable(base)
-        named = [_named(entries, supersedes, state)] if supersedes else []
-        same = next((entry for entry in entries if entry not in named and _says_so(entry, text, entry_key)), None)
-        if same is not None and not named:
+        named = _named(entries, supersedes, state) if supersedes else None
+        same = next((entry for entry in entries if entry is not named and _says_so(entry, text, entry_key)), None)
+        if same is not None and named is None:
             outcome[:] = [CuratedWrite(MEMORY_FILE, same.entry_key or entry_key, same.start_line, None)]
             return None
-        rivals = [entry for entry in entries if entry in named or _is_replaced(state, entry, text, lineage)]
+        requested, rivals = _rivals(state, entries, text, named, now_ms)
         gone = [entry for entry in rivals if _is_plain(entry)]
         beside = [entry for entry in rivals if not _is_plain(entry)]
-        if any(entry in named for entry in beside):
+        if named in beside:
             raise RefusedError("That entry has several lines", f"Edit {MEMORY_FILE} by hand; nothing was written.")
-        line = entry_line(text, None, Annotations(triggers_of(concept_tags("", text)), IMPORTANCE))
+        annotations = Annotations(triggers_of(concept_tags("", text)), IMPORTANCE, _project_of(gone))
+        line = entry_line(text, None, annotations)
         left = remove_lines(base.content or b"", [(entry.first_line, entry.end_line) for entry in gone])
-        content = append_entries(left, SECTION, [NewEntry(entry_key, line, None, lineage)])
-        at = _line_of(content, entry_key, text)
-        operation = Operation.SUPERSEDED if gone else Operation.ADDED
-        keys = [key for entry in gone for key in entry.entry_keys]
+        fresh = NewEntry(entry_key, line, annotations.project_key, requested.given_key)
+        content = append_entries(left, SECTION, [fresh])
         row = LedgerEntry(
-            operation,
+            Operation.SUPERSEDED if gone else Operation.ADDED,
             entry_key,
             line,
             claim,
             priors=tuple(_printable(entry.raw) for entry in gone),
-            lineage_key=lineage,
+            lineage_key=requested.lineage_key,
             gate=_because(asked),
         )
         outcome[:] = [
             CuratedWrite(
                 MEMORY_FILE,
                 entry_key,
-                at,
+                _line_of(content, entry_key, text),
                 _write_id(state, now_ms, claim),
                 tuple(entry.text for entry in gone),
                 tuple(entry.text for entry in beside),
             )
         ]
-        return WritePlan(
-            base, content, Effects((row,), (*_promoted(claim, entry_key, now_ms), *_retired(state, keys, entry_key)))
-        )
+        keys = [key for entry in gone for key in entry.entry_keys]
+        claims = (*_promoted(claim, entry_key, now_ms), *_retired(state, keys, entry_key))
+        return WritePlan(base, content, Effects((row,), claims))
 
     return _written(agent, state, MEMORY_FILE, plan, outcome, now_ms)
 
@@ -228,15 +230,63 @@ def _says_so(entry: CuratedEntry, text: str, entry_key: str) -> bool:
     return entry_key in entry.entry_keys or same_claim(entry.text, text)
 
 
-def _is_replaced(state: apsw.Connection, entry: CuratedEntry, text: str, lineage: str | None) -> bool:
-    """Return whether ``text`` gives another value, or another condition, for what ``entry`` says."""
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What the request, or an entry, says of which thing. An entry is older than any request."""
+
+    text: str
+    lineage_key: str | None
+    observed_at: int = 0
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Its specific values."""
+        return values_of(self.text)
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it begins as one."""
+        return corrects(self.text)
+
+    @property
+    def given_key(self) -> str | None:
+        """The key a writer gave, for the mark above the entry; computed keys stay in the ledger."""
+        given = self.lineage_key is not None and self.lineage_key.startswith(GIVEN)
+        return self.lineage_key.removeprefix(GIVEN) if given and self.lineage_key else None
+
+
+def _rivals(
+    state: apsw.Connection, entries: Sequence[CuratedEntry], text: str, named: CuratedEntry | None, now_ms: int
+) -> tuple[_Statement, list[CuratedEntry]]:
+    """Return the request with its lineage key, and the entries whose value, or condition, it replaces.
+
+    Keys are made as the sweep makes them, of the entries in their order and then of the request.
+    """
+    book = open_book(state)
+    standing = [_Statement(entry.text, _lineage_of_entry(state, book, entry)) for entry in entries]
+    claim = claim_id(text)
+    key = _lineage_of_claim(state, claim) or book.key_of(LineageClaim(claim, text))
+    requested = _Statement(text, key, now_ms)
+    rivals = [
+        entry
+        for entry, old in zip(entries, standing, strict=True)
+        if entry is named or _same_frame(entry, text) or retires(requested, old)
+    ]
+    return requested, rivals
+
+
+def _same_frame(entry: CuratedEntry, text: str) -> bool:
+    """Return whether both say the same but for the value or the condition."""
     if stands_beside(text):
         return False
     frame = _frame(text)
-    if frame is not None and _frame(entry.text) == frame and normalise(entry.text) != normalise(text):
-        return True
-    known = _lineage_of_entry(state, entry)
-    return lineage is not None and lineage == known and value_tokens(entry.text) != value_tokens(text)
+    return frame is not None and _frame(entry.text) == frame and normalise(entry.text) != normalise(text)
+
+
+def _project_of(replaced: Sequence[CuratedEntry]) -> str | None:
+    """Return the project of the entries that are replaced: the new value belongs where the old one did."""
+    projects = {entry.annotations.project_key for entry in replaced}
+    return projects.pop() if len(projects) == 1 else None
 
 
 def _frame(text: str) -> frozenset[str] | None:
@@ -263,8 +313,9 @@ def _is_plain(entry: CuratedEntry) -> bool:
 def _named(entries: Sequence[CuratedEntry], name: str, state: apsw.Connection) -> CuratedEntry:
     wanted = name.strip()
     fits = [entry for entry in entries if wanted in entry.entry_keys or ENTRY_KEY_PREFIX + wanted in entry.entry_keys]
+    book = open_book(state)
     fits = fits or [
-        entry for entry in entries if wanted and _lineage_of_entry(state, entry) in (wanted, f"given:{wanted}")
+        entry for entry in entries if wanted and _lineage_of_entry(state, book, entry) in (wanted, given_key(wanted))
     ]
     words = normalise(wanted)
     fits = fits or [entry for entry in entries if words and normalise(entry.text) == words]
@@ -281,15 +332,10 @@ def _lineage_of_claim(state: apsw.Connection, claim: str) -> str | None:
     return str(row[0]) if row and row[0] else None
 
 
-def _lineage_of_entry(state: apsw.Connection, entry: CuratedEntry) -> str | None:
-    if entry.lineage_key or entry.entry_key is None:
-        return entry.lineage_key
-    row = state.execute(
-        "SELECT lineage_key FROM ledger WHERE entry_key = ? AND lineage_key IS NOT NULL"
-        " ORDER BY ledger_id DESC LIMIT 1",
-        (entry.entry_key,),
-    ).fetchone()
-    return str(row[0]) if row else None
+def _lineage_of_entry(state: apsw.Connection, book: LineageBook, entry: CuratedEntry) -> str | None:
+    written = written_entry(state, entry.entry_keys)
+    project_key = entry.annotations.project_key
+    return entry_lineage(book, entry.text, project_key, marked=entry.lineage_key, written=written)
 
 
 def _line_of(content: bytes, entry_key: str, text: str) -> int:

@@ -36,11 +36,6 @@ def is_passing(text: str) -> bool:
     return _pattern("PASSING").search(text) is not None
 
 
-def stands_beside(text: str) -> bool:
-    """Return whether the writer says that this comes in addition to something."""
-    return not _words("BESIDE").isdisjoint(fold(text).split())
-
-
 def is_idle(word: str) -> bool:
     """Return whether a folded ``word`` only says that something is so now."""
     return word in _words("IDLE")

@@ -1,7 +1,7 @@
-"""Lineage keys: what a claim is about, so that a newer value retires an older one instead of standing beside it.
+"""The deterministic lineage key of a claim: what it is about, so that a newer value meets the older one.
 
-Belongs here: the deterministic key of a claim, and the rule when one claim replaces another.
-Does not belong here: finding values in a sentence (``consolidation.specifics``), changing files.
+Belongs here: subject and slots of a claim, the book of keys given so far.
+Does not belong here: finding values in a sentence (``specifics``), when one claim retires another (``succession``).
 
 A key is, in this order:
 
@@ -18,35 +18,18 @@ No subject or no value: no key, the claim never retires anything. Keys are equal
 and names are; paraphrases of a weak slot in another language stay apart, which errs on the side of keeping both.
 """
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memory_assets.consolidation.specifics import Specifics, specifics_of
+from recall_runtime.lineage_keys.specifics import Specifics, letter_words, specifics_of
+from recall_runtime.lineage_keys.succession import GIVEN, corrects
 from recall_runtime.notes.identity import common_words
-from recall_runtime.notes.leads import correction_lead_end
 from recall_runtime.text.words import index_text
 
-GIVEN = "given:"
 NAMED = "name:"
 _ALL = 1.0
 _MOST = 0.6  # share of the smaller statement's attribute words that two weak claims must have in common
 _LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
-
-_NO_LONGER = re.compile(
-    r"\bno longer\b|\bnot\b[^.;]{0,40}\bany ?more\b|\bnicht mehr\b|\bkeine?n? \w+ mehr\b"
-    r"|\bya no\b|\bбольше не\b|不再|已不|ではなくなった",
-    re.IGNORECASE,
-)
-
-# Words by which a writer says that a new value stands beside the old one.
-_BESIDE_WORDS = (
-    "also additionally another second too besides auch ebenfalls zusätzlich weitere también además otro segundo"
-    " также тоже ещё второй"
-)
-_BESIDE = frozenset(_BESIDE_WORDS.split())
-_BESIDE_IN_UNSPACED = ("另外", "还有", "也", "第二", "もう一", "追加", "加えて")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +126,7 @@ class LineageBook:
 
     def named_in(self, text: str) -> str:
         """Return the keys of the known projects that ``text`` names, joined by ``; ``; empty when it names none."""
-        return "; ".join(sorted({self._names[word] for word in _words(text) if word in self._names}))
+        return "; ".join(sorted({self._names[word] for word in letter_words(text) if word in self._names}))
 
     def _peers_of(self, coarse: str) -> list[_Peer]:
         if coarse not in self._peers:
@@ -155,7 +138,7 @@ class LineageBook:
     def _attributes(self, text: str, specifics: Specifics) -> frozenset[str]:
         """Return the stems that say which attribute it is: no project names, no proper names, no function words."""
         names = {*self._names, *_proper_names(text, specifics)}
-        kept = " ".join(word for word in _words(specifics.words) if word not in names)
+        kept = " ".join(word for word in letter_words(specifics.words) if word not in names)
         return frozenset(index_text(kept).split()) - _FUNCTION_STEMS
 
 
@@ -164,51 +147,14 @@ def given_key(key: str) -> str:
     return GIVEN + " ".join(key.removeprefix(GIVEN).split()).casefold()
 
 
-def values_of(text: str) -> frozenset[str]:
-    """Return the specific values of a statement, folded: equal sets under one key mean the same fact."""
-    return specifics_of(text).texts
-
-
-def corrects(text: str) -> bool:
-    """Return whether the statement begins as a correction of an earlier one (``Update:``, ``更正：``)."""
-    return correction_lead_end(text) > 0
-
-
-def says_no_longer(text: str) -> bool:
-    """Return whether the statement says that something has stopped being so."""
-    return _NO_LONGER.search(text) is not None
-
-
-def stands_beside(text: str) -> bool:
-    """Return whether the writer says that this value comes in addition to another one."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return not _BESIDE.isdisjoint(_words(folded)) or any(mark in folded for mark in _BESIDE_IN_UNSPACED)
-
-
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
 
 
-def _words(text: str) -> list[str]:
-    """Return the folded words of letters, scripts apart, so that a Latin name inside Chinese is a word."""
-    words: list[str] = []
-    current = ""
-    latin = False
-    for sign in unicodedata.normalize("NFKC", text).casefold() + " ":
-        is_letter = sign.isalpha() or (bool(current) and sign in "-_")
-        is_latin = sign < "\u0250"
-        if current and (not is_letter or is_latin != latin):
-            words.append(current.strip("-_"))
-            current = ""
-        if is_letter:
-            current, latin = current + sign, is_latin
-    return words
-
-
 def _proper_names(text: str, specifics: Specifics) -> tuple[str, ...]:
     """Return names: words in capitals in mid-sentence, or Latin words inside another script. Folded, sorted."""
-    left = set(_words(specifics.words))
+    left = set(letter_words(specifics.words))
     foreign = sum(sign.isalpha() and sign >= "\u0370" for sign in text)
     names = set()
     start = True

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_assets.consolidation.keys import assign_keys
-from memory_assets.consolidation.lineage import LineageBook, LineageClaim, corrects, says_no_longer, stands_beside
-from memory_assets.consolidation.specifics import specifics_of
+from recall_runtime.lineage_keys.book import LineageBook, LineageClaim
+from recall_runtime.lineage_keys.specifics import specifics_of
+from recall_runtime.lineage_keys.stored import assign_keys
+from recall_runtime.lineage_keys.succession import corrects, says_no_longer, stands_beside
 from recall_runtime.storage.schema import open_state
 from tests.support.curated import insert_claim, insert_row
 

@@ -1,7 +1,7 @@
 """What a statement says specifically: its values, and the masked shape they have.
 
 Belongs here: finding values (numbers, identifiers, addresses, paths) in a sentence of any language and masking them.
-Does not belong here: who or what the statement is about (``consolidation.lineage``).
+Does not belong here: who or what the statement is about (``lineage_keys.book``).
 
 A *slot* is the shape of a value with its digits masked, such as ``s3://keep-#``, ``--shards=#``, ``schema #`` or
 ``# eur``. A slot is *strong* when the shape itself carries a name (letters of an identifier, a label before a number);
@@ -120,6 +120,22 @@ def specifics_of(text: str) -> Specifics:
     if not values and dates:
         values = [Value(date, "clock" if _CLOCK.fullmatch(date) else "date", False) for date in dates]
     return Specifics(tuple(values), tuple(dates), "".join(rest))
+
+
+def letter_words(text: str) -> list[str]:
+    """Return the folded words of letters, scripts apart, so that a Latin name inside Chinese is a word."""
+    words: list[str] = []
+    current = ""
+    latin = False
+    for sign in unicodedata.normalize("NFKC", text).casefold() + " ":
+        is_letter = sign.isalpha() or (bool(current) and sign in "-_")
+        is_latin = sign < "\u0250"
+        if current and (not is_letter or is_latin != latin):
+            words.append(current.strip("-_"))
+            current = ""
+        if is_letter:
+            current, latin = current + sign, is_latin
+    return words
 
 
 def _is_value(token: str) -> bool:

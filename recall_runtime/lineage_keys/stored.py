@@ -1,15 +1,20 @@
-"""Lineage keys of stored claims: computed once for each claim, in the order in which claims were met.
+"""Lineage keys in the state database: computed once for each claim, in the order in which claims were met.
 
-Belongs here: reading what the book of keys needs from the state database, storing new keys.
-Does not belong here: the rules of a key (``consolidation.lineage``).
+Belongs here: opening the book of keys on what is stored, storing new keys, the key of an entry that stands in a file.
+Does not belong here: the rules of a key (``book``).
 """
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import apsw
 
-from memory_assets.consolidation.lineage import NAMED, LineageBook, LineageClaim, given_key
+from recall_runtime.lineage_keys.book import NAMED, LineageBook, LineageClaim, given_key
+from recall_runtime.notes.identity import claim_id
+from recall_runtime.paths import MEMORY_FILE
 from recall_runtime.storage.connection import write_transaction
+from recall_runtime.vocabulary import Operation
 
 _WATERMARK = "lineage_keys"
 
@@ -31,7 +36,7 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
     newest = last
     fresh = []
     roots = set()
-    for rowid, claim_id, root_id, text, project_key, key, is_given, corrects in state.execute(
+    for rowid, claim, root_id, text, project_key, key, is_given, corrects in state.execute(
         "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given, EXISTS ("
         "SELECT 1 FROM evidence e WHERE e.claim_id = claims.claim_id AND e.correction = 1 AND e.echo = 0"
         " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')) FROM claims"
@@ -47,11 +52,11 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
         elif key is not None and not (again and key.startswith(NAMED)):
             continue
         else:
-            made = book.key_of(LineageClaim(claim_id, text, project_key, is_correction=bool(corrects)))
+            made = book.key_of(LineageClaim(claim, text, project_key, is_correction=bool(corrects)))
             if key is not None and (made is None or made.startswith(NAMED)):
                 continue
         if made is not None and made != key:
-            fresh.append((made, claim_id))
+            fresh.append((made, claim))
             roots.add(root_id)
     if fresh or newest != last or again:
         with write_transaction(state):
@@ -64,6 +69,11 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
                 (_WATERMARK, json.dumps({"rowid": newest, "projects": sorted(projects)}, ensure_ascii=False)),
             )
     return LineageBook(projects, lambda prefix: _stored(state, prefix))
+
+
+def open_book(state: apsw.Connection) -> LineageBook:
+    """Return the book on what is stored, without giving keys to claims that have none yet."""
+    return LineageBook(_known_projects(state), lambda prefix: _stored(state, prefix))
 
 
 def _join_group(state: apsw.Connection, root_id: str) -> None:
@@ -104,3 +114,65 @@ def _stored(state: apsw.Connection, prefix: str) -> list[tuple[str, str]]:
 def _parse(value: str) -> tuple[int, set[str]]:
     tree = json.loads(value)
     return int(tree["rowid"]), set(tree["projects"])
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEntry:
+    """What the ledger and the claims know of an entry of ours.
+
+    ``line`` is the entry line as it was last written. ``observed_at`` (milliseconds UTC) is when its claim was last
+    observed, or asked for: what the owner asked to remember is as new as the request, whatever was written before.
+    ``claim_key`` follows when a project becomes known, ``ledger_key`` is that of the day of writing.
+    """
+
+    claim_id: str | None
+    line: str
+    claim_key: str | None
+    ledger_key: str | None
+    observed_at: int | None
+
+
+def written_entry(state: apsw.Connection, entry_keys: Iterable[str]) -> WrittenEntry | None:
+    """Return what is known of the entry of ``MEMORY.md`` with these keys, ``None`` when it is not ours."""
+    for key in entry_keys:
+        row = state.execute(
+            "SELECT claim_id, text, lineage_key, CASE gate ->> '$.because' WHEN 'remember' THEN at END FROM ledger"
+            " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) ORDER BY ledger_id DESC LIMIT 1",
+            (key, MEMORY_FILE, Operation.ADDED, Operation.SUPERSEDED),
+        ).fetchone()
+        if row is None:
+            continue
+        claim_id, line, ledger_key, asked_at = row
+        claim = state.execute(
+            """SELECT c.lineage_key, coalesce(max(e.observed_at), c.last_seen_at)
+                 FROM claims c LEFT JOIN evidence e ON e.claim_id = c.claim_id AND e.echo = 0
+                WHERE c.claim_id = ? GROUP BY c.claim_id""",
+            (claim_id,),
+        ).fetchone()
+        claim_key, observed_at = claim or (None, None)
+        times = [at for at in (observed_at, asked_at) if at is not None]
+        return WrittenEntry(claim_id, line, claim_key, ledger_key, max(times, default=None))
+    return None
+
+
+def entry_lineage(
+    book: LineageBook, text: str, project_key: str | None, *, marked: str | None, written: WrittenEntry | None
+) -> str | None:
+    """Return the lineage key of an entry that stands in a file.
+
+    Its mark comes first, then the key of its claim; what nobody staged gets its key as a new claim would.
+
+    Args:
+        book: The book of keys.
+        text: What the entry says.
+        project_key: The project it is annotated with.
+        marked: The key of its lineage mark.
+        written: What ``written_entry`` gave.
+    """
+    stored = given_key(marked) if marked else written.claim_key if written else None
+    if stored is not None and not stored.startswith(NAMED):
+        return stored
+    made = book.key_of(LineageClaim(claim_id(text), text, project_key))
+    if made is None or (stored is not None and made.startswith(NAMED)):
+        return stored or (written.ledger_key if written else None)
+    return made

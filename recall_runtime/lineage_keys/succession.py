@@ -1,0 +1,100 @@
+"""When one claim retires another: the newer value for the very same thing wins, an older one never beats a newer.
+
+Belongs here: the rule, and the wordings it reads: a correction, "no longer", a value beside another.
+Does not belong here: what a claim is about (``book``), near-duplicates (``notes.identity``).
+"""
+
+import re
+from typing import Protocol
+
+from recall_runtime.lineage_keys.specifics import letter_words, specifics_of
+from recall_runtime.notes.identity import normalise
+from recall_runtime.notes.leads import correction_lead_end
+from recall_runtime.text.word_sets import word_set
+from recall_runtime.text.words import fold
+
+GIVEN = "given:"  # how the key begins that a writer gave
+
+_NO_LONGER = re.compile(
+    r"\bno longer\b|\bnot\b[^.;]{0,40}\bany ?more\b|\bnicht mehr\b|\bkeine?n? \w+ mehr\b"
+    r"|\bya no\b|\bбольше не\b|不再|已不|ではなくなった",
+    re.IGNORECASE,
+)
+_BESIDE = word_set(
+    fold(
+        """also additionally another second too besides auch ebenfalls zusätzlich weitere también además otro otra
+        segundo aussi autre également também outro outra также тоже ещё второй другой"""
+    )
+)
+_BESIDE_IN_UNSPACED = ("另外", "还有", "也", "第二", "もう一", "追加", "加えて")
+
+
+class Dated(Protocol):
+    """A claim or an entry with what the rule asks of it. ``observed_at`` is in milliseconds UTC."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+    @property
+    def lineage_key(self) -> str | None:
+        """What it is about."""
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Its specific values, folded (``values_of``)."""
+
+    @property
+    def observed_at(self) -> int:
+        """When it was last observed."""
+
+
+class Newer(Dated, Protocol):
+    """The claim that may retire another."""
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether its writer called it a correction."""
+
+
+def retires(newer: Newer, older: Dated) -> bool:
+    """Return whether ``newer`` gives another value for the very thing ``older`` is about."""
+    if newer.lineage_key is None or newer.lineage_key != older.lineage_key:
+        return False
+    if newer.observed_at < older.observed_at or not _says_other(newer, older):
+        return False
+    if newer.lineage_key.startswith(GIVEN):
+        return True
+    if stands_beside(newer.text):
+        return False
+    widened = bool(older.values) and older.values < newer.values
+    return not widened or newer.is_correction or says_no_longer(newer.text)
+
+
+def values_of(text: str) -> frozenset[str]:
+    """Return the specific values of a statement, folded: equal sets under one key mean the same fact."""
+    return specifics_of(text).texts
+
+
+def corrects(text: str) -> bool:
+    """Return whether the statement begins as a correction of an earlier one (``Update:``, ``更正：``)."""
+    return correction_lead_end(text) > 0
+
+
+def says_no_longer(text: str) -> bool:
+    """Return whether the statement says that something has stopped being so."""
+    return _NO_LONGER.search(text) is not None
+
+
+def stands_beside(text: str) -> bool:
+    """Return whether the writer says that this value comes in addition to another one."""
+    folded = fold(text)
+    return not _BESIDE.isdisjoint(letter_words(folded)) or any(mark in folded for mark in _BESIDE_IN_UNSPACED)
+
+
+def _says_other(newer: Dated, older: Dated) -> bool:
+    if newer.values != older.values:
+        return True
+    if says_no_longer(newer.text) != says_no_longer(older.text):
+        return True
+    return not newer.values and normalise(newer.text) != normalise(older.text)
