@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from recall_runtime.notes.blocks import BlockKind
 from recall_runtime.notes.curated import CuratedEntry, CuratedFile, parse_curated
 from recall_runtime.notes.directives import directive_of
-from recall_runtime.user_model.matter import matter_of, same_matter
+from recall_runtime.user_model.matter import matter_of, same_matter, says_the_same
 from recall_runtime.vocabulary import EntryStatus
 
 DIRECTIVES_HEADING = "Directives"
@@ -75,7 +75,7 @@ def standing(found: Sequence[Directive]) -> tuple[Directive, ...]:
     """Return the directives that hold, one a matter at most, in file order.
 
     Of several active ones on one matter the one observed last holds; when dates don't decide, none does until the
-    owner says (the linter reports it).
+    owner says (the linter reports it), unless they ask for the same in other words: then the last one stands for all.
     """
     losers: set[int] = set()
     for group in contradictions(found):
@@ -83,6 +83,8 @@ def standing(found: Sequence[Directive]) -> tuple[Directive, ...]:
         newest = max((directive.observed for directive in dated if directive.observed), default=None)
         winners = [directive for directive in dated if directive.observed == newest]
         keep = winners[0].start_line if len(dated) == len(group) and len(winners) == 1 else None
+        if keep is None and all(says_the_same(group[0].text, directive.text) for directive in group[1:]):
+            keep = group[-1].start_line
         losers.update(directive.start_line for directive in group if directive.start_line != keep)
     return tuple(directive for directive in found if directive.is_active and directive.start_line not in losers)
 

@@ -25,6 +25,9 @@ _CONTRAST = re.compile(
     r"|em vez de|а не|вместо)\b[^,;.]*"
     r"|,\s*(?:never|nie|nunca|jamais|никогда)\b[^,;.]*|(?:，|,)?(?:而不是|不要|不用)[^，。]*"
 )
+_LONG = 6  # tokens of a directive that says too much to be the other value of a short one
+_SHORT = 4  # tokens of a directive whose last noun still says what it is about
+_ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)['’](\w+)")
 _NAME = "<name>"
 _NAMING = (
     "call me", "address me as", "nenn mich", "nenne mich", "llámame", "appelle-moi", "me chame de", "зови меня",
@@ -41,6 +44,9 @@ _CJK_FRAME = re.compile(
 class _Words:
     opening: frozenset[str]
     idle: frozenset[str]
+    against: frozenset[str]
+    unsaid: frozenset[str]  # words of the idle ones that change nothing about what is asked for
+    unspaced_attitudes: tuple[tuple[str, bool], ...]  # (words, whether against), longest first
     scope: frozenset[str]
     exceptions: frozenset[str]
     prepositions: frozenset[str]
@@ -51,11 +57,17 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """The words a directive speaks of: all of them, those of its object, and those of the occasion it holds for."""
+    """The words a directive speaks of: all of them, those of its object, and those of the occasion it holds for.
+
+    ``against``: it rules something out ("never", "I dislike"), rather than asking for it. ``said``: the tokens with the
+    values, limits and sizes that the tokens leave out.
+    """
 
     tokens: frozenset[str]
     topic: tuple[str, ...]
     scope: frozenset[str]
+    against: bool = False
+    said: frozenset[str] = frozenset()
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -86,24 +98,38 @@ def values_in(text: str) -> tuple[str, ...]:
 def same_matter(a: str, b: str) -> bool:
     """Return whether two directives are about one matter, so that the newer replaces the older.
 
-    Both hold for the same occasion, and: their tokens are equal; or all tokens of one are in the other, at least one
-    of them a subject or two of them values; or they share half of the smaller one, two tokens with a subject at
-    least; or their objects end in the same word ("window seats", "aisle seats").
+    Both hold for the same occasion, and: their tokens are equal (a limit or a value moved). Else two that rule
+    something out never meet, for exclusions add up; one that asks and one that rules out meet when the tokens of one
+    are in the other with one more at most; two that ask for something meet when all tokens of one are in the other, at
+    least one of them a subject or two of them values; or they share half of the smaller one, two tokens with a subject
+    at least; or their objects, both short, end in the same word ("window seats", "aisle seats").
     """
     mine, other = _matter(a), _matter(b)
     if not mine.tokens or not other.tokens:
         return False
     if not (mine.scope <= other.tokens and other.scope <= mine.tokens):
         return False
-    shared = mine.tokens & other.tokens
     if mine.tokens == other.tokens:
         return True
-    smaller = min(mine.tokens, other.tokens, key=len)
+    if mine.against and other.against:
+        return False
+    shared = mine.tokens & other.tokens
+    smaller, larger = sorted((mine.tokens, other.tokens), key=len)
+    if mine.against != other.against:
+        return smaller == shared and bool(shared & mine.subjects) and len(larger) - len(smaller) <= 1
+    if len(larger) > _LONG:
+        return False
     if smaller == shared:
         return bool(shared & mine.subjects) or len(shared) > 1
     if len(shared) >= 2 and 2 * len(shared) >= len(smaller) and shared & mine.subjects:
         return True
-    return _same_head(mine, other)
+    return len(larger) <= _SHORT and _same_head(mine, other)
+
+
+def says_the_same(a: str, b: str) -> bool:
+    """Return whether two directives of one matter ask for the same, so that they don't contradict each other."""
+    mine, other = _matter(a), _matter(b)
+    return (mine.tokens, mine.against, mine.said) == (other.tokens, other.against, other.said)
 
 
 def _same_head(mine: Matter, other: Matter) -> bool:
@@ -124,16 +150,21 @@ def _same_head(mine: Matter, other: Matter) -> bool:
 def _matter(text: str) -> Matter:
     known = _known_words()
     folded = fold(_first_sentences(text))
-    folded = _without_exception(folded, known)
+    folded = _ELISION.sub(r"\1e \2", _without_exception(folded, known))
     naming = _names_the_owner(folded, known)
-    if any(match.lastgroup == "unspaced" for match in SCRIPT_RUN.finditer(folded)):
+    if _is_unspaced(folded):
         return Matter(frozenset({_NAME}), (), frozenset()) if naming else _unspaced_matter(folded, known)
     tokens: dict[str, None] = {}
     topic: list[str] = []
     scope: set[str] = set()
     in_scope = False
     open_topic = True
+    against = False
+    said: set[str] = set()
     for word in _spoken(folded):
+        against = against or word in known.against
+        if word not in known.unsaid and word not in stop_words():
+            said.add(_stem(word))
         if word in known.scope:
             in_scope = True
             open_topic = False
@@ -152,7 +183,7 @@ def _matter(text: str) -> Matter:
             topic.append(token)
     if naming:  # how the owner is called is a matter of its own, and the name its value
         return Matter(frozenset({_NAME, *scope}), (), frozenset(scope))
-    return Matter(frozenset(tokens), tuple(topic), frozenset(scope))
+    return Matter(frozenset(tokens), tuple(topic), frozenset(scope), against, frozenset(said))
 
 
 def _names_the_owner(folded: str, known: _Words) -> bool:
@@ -230,13 +261,21 @@ def _stem(word: str) -> str:
     return stemmed
 
 
+def _is_unspaced(folded: str) -> bool:
+    return any(match.lastgroup == "unspaced" for match in SCRIPT_RUN.finditer(folded))
+
+
 def _unspaced_matter(folded: str, known: _Words) -> Matter:
     """Return the matter of a directive in a script without blanks: classes, then pairs of the remaining signs."""
     tokens: set[str] = set()
+    said = folded
     for value, name in known.unspaced:
         if value in folded:
             tokens.add(f"<{name}>")
             folded = folded.replace(value, " ")
+    against = any(words in folded for words, is_against in known.unspaced_attitudes if is_against)
+    for attitude, _ in known.unspaced_attitudes:
+        folded = folded.replace(attitude, " ")
     rest = _CJK_FRAME.sub(" ", folded)
     for match in SCRIPT_RUN.finditer(rest):
         if match.lastgroup == "unspaced":
@@ -244,7 +283,7 @@ def _unspaced_matter(folded: str, known: _Words) -> Matter:
             tokens.update(first + second for first, second in pairwise(signs))
         elif match.lastgroup == "word" and (token := _token(match[0], known)):
             tokens.add(token)
-    return Matter(frozenset(tokens), (), frozenset())
+    return Matter(frozenset(tokens), (), frozenset(), against, frozenset({said}))
 
 
 @lru_cache(maxsize=1)
@@ -265,14 +304,24 @@ def _known_words() -> _Words:
         if name.startswith("class ")
         for word in listed
     }
-    unspaced = [
-        (word, name)
-        for word, name in classes.items()
-        if any(m.lastgroup == "unspaced" for m in SCRIPT_RUN.finditer(word))
-    ]
+    unspaced = [(word, name) for word, name in classes.items() if _is_unspaced(word)]
     return _Words(
         opening=frozenset(sections["ALWAYS"] | sections["NEVER"]),
-        idle=frozenset(sections["VERBS"] | sections["FILLERS"]),
+        idle=frozenset(sections["VERBS"] | sections["FILLERS"] | sections["ATTITUDE"] | sections["AGAINST"]),
+        against=frozenset(sections["NEVER"] | sections["AGAINST"]),
+        unsaid=frozenset(sections["ALWAYS"] | sections["NEVER"] | sections["VERBS"])
+        | frozenset(sections["ATTITUDE"] | sections["AGAINST"]),
+        unspaced_attitudes=tuple(
+            sorted(
+                (
+                    (word, name == "AGAINST")
+                    for name in ("ATTITUDE", "AGAINST")
+                    for word in sections[name]
+                    if _is_unspaced(word)
+                ),
+                key=lambda pair: -len(pair[0]),
+            )
+        ),
         scope=frozenset(sections["SCOPE"]),
         exceptions=frozenset(sections["EXCEPT"]),
         prepositions=frozenset(sections["PREPOSITIONS"]),

@@ -120,3 +120,20 @@ def test_reading_and_linting_never_raise(data: bytes) -> None:
     found = directives(data)
     assert set(standing(found)) <= set(found)
     assert all(finding.rule in LintRule for finding in lint(data))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "held"),
+    [
+        pytest.param("I dislike theme parks.", "I strongly dislike theme parks.", 1, id="the same in other words"),
+        pytest.param("I dislike theme parks.", "I dislike theme parks.", 1, id="twice"),
+        pytest.param("我不喜欢主题公园。", "我不喜欢主题公园。", 1, id="twice, in a script without blanks"),
+        pytest.param("Prefer long answers.", "Prefer short answers.", 0, id="another size"),
+        pytest.param("Never call before 9.", "Never call before 10.", 0, id="another limit"),
+        pytest.param("Always use tables.", "Never use tables.", 0, id="the opposite"),
+        pytest.param("I dislike loud restaurants.", "I dislike dark restaurants.", 2, id="two exclusions"),
+    ],
+)
+def test_undated_ones_on_one_matter_hold_only_when_they_say_the_same(first: str, second: str, held: int) -> None:
+    data = f"# User\n\n## Directives\n\n- {first}\n- {second}\n".encode()
+    assert len(standing(directives(data))) == held
