@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import apsw
@@ -19,6 +18,7 @@ import apsw
 from recall_runtime.errors import EmbedderError
 from recall_runtime.index import store, vectors
 from recall_runtime.index.embedders.protocol import Calibration, Embedder, Vector
+from recall_runtime.index.hits import Lane, LaneState
 from recall_runtime.notes.identity import common_words
 from recall_runtime.text.words import stem
 from recall_runtime.vocabulary import Corpus, EntryStatus, OriginClass, Tier
@@ -33,23 +33,6 @@ _TIERS = {
     Corpus.SESSIONS: frozenset({Tier.SESSIONS}),
     Corpus.ALL: frozenset(Tier),
 }
-
-
-class LaneState(StrEnum):
-    """How a lane did."""
-
-    OK = "ok"
-    OFF = "off"
-    DEGRADED = "degraded"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """State of one lane, with the reason when it is anything but ``ok``."""
-
-    state: LaneState
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,18 @@
 """The arithmetic of ranking: pure functions, no database.
 
-Belongs here: scales, fusion, recency, importance, project, the tiers of exact file names, MMR.
-Does not belong here: where the numbers come from (``index.lanes``), the original rule (``index.openclaw_mode``).
+Belongs here: shares of the lanes, recency, importance, project, the tiers of exact file names, relevance, MMR.
+Does not belong here: where the numbers come from (``index.lanes``), putting them together (``index.fusion``), the
+original rule (``index.openclaw_mode``).
 """
 
-import datetime as dt
 import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
-from recall_runtime.clock import age_days, day_of
 from recall_runtime.index.embedders.protocol import Embedder
-from recall_runtime.paths import PathKind, kind_of
 from recall_runtime.vocabulary import Tier
 
 T = TypeVar("T")
@@ -48,51 +45,14 @@ def weights_for(embedder: Embedder | None) -> FusionWeights:
     return FusionWeights()
 
 
-def unit_scale(values: Mapping[int, float]) -> dict[int, float]:
-    """Return ``values`` mapped to 0..1 within the set (min-max); equal values give 1."""
-    if not values:
-        return {}
-    low, high = min(values.values()), max(values.values())
-    if high - low < 1e-12:
-        return dict.fromkeys(values, 1.0)
-    return {key: (value - low) / (high - low) for key, value in values.items()}
+def said(block: str, recalled: bool) -> float:
+    """Return how much of an answer a text can be at all: a heading or an envelope says little, an echo is a copy."""
+    return _LITTLE_SAID.get(block, 1.0) * (ECHO if recalled else 1.0)
 
 
-def fuse(
-    keyword: Mapping[int, float],
-    vector: Mapping[int, float],
-    document: Mapping[int, float],
-    candidates: Sequence[int],
-    weights: FusionWeights,
-) -> dict[int, float]:
-    """Return one score 0..1 a candidate.
-
-    Each lane is scaled within the result set first: raw BM25 through x/(1+x) saturates, and cosines of different
-    embedders lie on different levels (rivals.md 5). A lane without any value has no share.
-    """
-    lanes = [
-        (weights.keyword, unit_scale({key: keyword.get(key, 0.0) for key in candidates}) if keyword else {}),
-        (weights.vector, unit_scale({key: vector[key] for key in candidates if key in vector})),
-        (weights.document, unit_scale({key: document.get(key, 0.0) for key in candidates}) if document else {}),
-    ]
-    total = sum(weight for weight, values in lanes if values)
-    if not total:
-        return dict.fromkeys(candidates, 0.0)
-    return {key: sum(weight * values.get(key, 0.0) for weight, values in lanes if values) / total for key in candidates}
-
-
-def substance_factor(block: str, recalled: bool, body: frozenset[str], terms: frozenset[str]) -> float:
-    """Return how much of an answer a matching text can be at all.
-
-    A heading or an envelope says little, recalled text that came back is a copy, and a text that only repeats the
-    words of the question answers nothing.
-    """
-    factor = _LITTLE_SAID.get(block, 1.0)
-    if recalled:
-        factor *= ECHO
-    if terms and body and body <= terms:
-        factor *= REPEATS_QUESTION
-    return factor
+def repeats_question(body: frozenset[str], terms: frozenset[str]) -> bool:
+    """Return whether a text only repeats words of the question: that answers nothing."""
+    return bool(terms and body and body <= terms)
 
 
 def tier_factor(tier: Tier) -> float:
@@ -105,19 +65,6 @@ def decay(age: float, half_life_days: float) -> float:
     if not math.isfinite(age) or half_life_days <= 0 or age <= 0:
         return 1.0
     return math.exp(-math.log(2) / half_life_days * age)
-
-
-def age_of(path: str, day: str | None, observed_at: int, now_ms: int, zone: ZoneInfo) -> float | None:
-    """Return the age in days of what a source says, or ``None`` when it is evergreen.
-
-    Dated notes of any depth and suffix age by their day, transcripts by the time of the message, both never below 0.
-    Curated files and undated notes are evergreen.
-    """
-    if day is not None:
-        return float(max(0, (day_of(now_ms, zone) - dt.date.fromisoformat(day)).days))
-    if kind_of(path) is PathKind.TRANSCRIPT:
-        return age_days(observed_at, now_ms)
-    return None
 
 
 def importance_factor(importance: float | None) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 
 from recall_runtime.config import RecallSettings
 from recall_runtime.errors import DreamlineError, ModelError, ModelTimeoutError
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.models.protocol import (
     ChatAnswer,
     ChatMessage,

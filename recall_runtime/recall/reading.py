@@ -11,7 +11,8 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.index import reading
-from recall_runtime.index.search import SearchAnswer, SearchHit, search
+from recall_runtime.index.hits import SearchAnswer, SearchHit
+from recall_runtime.index.search import search
 from recall_runtime.notes.blocks import read_note
 from recall_runtime.notes.conditions import is_over
 from recall_runtime.provenance.note_lines import classify_note

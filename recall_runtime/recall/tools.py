@@ -16,7 +16,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of, format_instant
 from recall_runtime.errors import RefusedError
 from recall_runtime.index import reading as windows
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.recall.reading import answer_for, line_classes
 from recall_runtime.recall.runtime import Runtime

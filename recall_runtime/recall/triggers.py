@@ -16,7 +16,7 @@ import numpy as np
 
 from recall_runtime.errors import EmbedderError
 from recall_runtime.index.embedders.protocol import Embedder, Vector, Vectors, plain
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.markers import ACTIVE_MEMORY_TAG
 from recall_runtime.paths import PathKind, kind_of, tier_of
 from recall_runtime.recall.phrase_match import (

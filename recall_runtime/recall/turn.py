@@ -20,7 +20,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.errors import DreamlineError, StoreLockedError
 from recall_runtime.index.embedders.protocol import plain
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.intents import matching
 from recall_runtime.notes.conditions import is_over
 from recall_runtime.notes.markers import RELEVANT_MEMORIES_TAG
@@ -201,7 +201,7 @@ class _Turn:
         """Run all lanes in order."""
         began = time.perf_counter()
         files, project = self._files(fresh_start)
-        applies = self._applies_now()
+        applies = self._applies_now(files)
         block = self._triggers()
         fired = self._intents()
         note = self._deep(strong_hit=bool(block and block.hits))
@@ -279,7 +279,7 @@ class _Turn:
             files += bootstrap.recent_notes(agent, state, self._now_ms)
         return files, block
 
-    def _applies_now(self) -> str:
+    def _applies_now(self, files: tuple[InjectedFile, ...]) -> str:
         view = self._user
         if view is None:
             self._reports[Lane.APPLIES_NOW] = LaneReport("skipped", 0.0, self._access.reason or "no_user_file")
@@ -287,12 +287,13 @@ class _Turn:
         if view.file.conflicted:
             self._skip(Lane.APPLIES_NOW, "conflict")
             return ""
+        copy = next((file.text for file in files if file.name == USER_FILE), "")
         found = self._lane(
             Lane.APPLIES_NOW,
             min(TRIGGERS_SECONDS, self._left()),
-            lambda: self._runtime.directive_scorer(view).applying(self._message),
+            lambda: self._runtime.directive_scorer(view).applying(self._message, copy),
         )
-        return applies_block(found or ())
+        return applies_block(found) if found else ""
 
     def _triggers(self) -> triggers.TriggerBlock | None:
         if not self._access.is_private:

@@ -22,7 +22,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.errors import StoreError
 from recall_runtime.index.cutting import safe_cut
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.blocks import read_note
 from recall_runtime.notes.identity import query_hash
 from recall_runtime.paths import PathKind, kind_of, normalise

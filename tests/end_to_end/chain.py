@@ -13,7 +13,8 @@ from typing import Any
 from memory_assets.sweep import run_sweep
 from memory_assets.sweep_report import SweepReport
 from recall_runtime.clock import parse_instant
-from recall_runtime.index.search import SearchAnswer, SearchHit, search
+from recall_runtime.index.hits import SearchAnswer, SearchHit
+from recall_runtime.index.search import search
 from recall_runtime.records import Annotations, IndexEntry, Provenance
 from recall_runtime.signals.recalls import record_recall
 from recall_runtime.storage.connection import open_reader

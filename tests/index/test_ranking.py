@@ -1,20 +1,13 @@
 """The arithmetic of ranking, with the worked values of openclaw-algorithms 7 to 11 and 16.3."""
 
-import datetime as dt
-import itertools
 import math
-from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from recall_runtime.clock import MS_PER_DAY, parse_instant
+from recall_runtime.clock import parse_instant
 from recall_runtime.index import openclaw_mode, ranking
 from recall_runtime.index.openclaw_mode import Candidate
-from recall_runtime.index.ranking import FusionWeights
 
-UTC = ZoneInfo("UTC")
 NOW = parse_instant("2026-04-11T00:00:00Z")
 
 
@@ -115,28 +108,6 @@ def test_the_original_rule_dates_plain_notes_only(path: str, age: float | None) 
 
 
 @pytest.mark.parametrize(
-    ("path", "day", "age"),
-    [
-        ("memory/2026-04-01-standup.md", "2026-04-01", 10),
-        ("memory/archive/2025/2025-04-11.md", "2025-04-11", 365),
-        ("memory/2031-01-01.md", "2031-01-01", 0),
-        ("MEMORY.md", None, None),
-        ("memory/projects.md", None, None),
-        ("sessions/main/a.jsonl", None, 2),
-    ],
-)
-def test_our_rule_dates_slugged_notes_and_transcripts_too(path: str, day: str | None, age: float | None) -> None:
-    assert ranking.age_of(path, day, NOW - 2 * MS_PER_DAY, NOW, UTC) == age
-
-
-def test_a_note_of_382_days_has_about_a_6800th_of_the_weight_of_a_fresh_one() -> None:
-    day = (dt.date(2026, 3, 20) - dt.timedelta(days=382)).isoformat()
-    age = ranking.age_of(f"memory/{day}.md", day, 0, parse_instant("2026-03-20T12:00:00Z"), UTC)
-    assert age is not None
-    assert 1 / ranking.decay(age, 30) == pytest.approx(6_800, rel=0.01)
-
-
-@pytest.mark.parametrize(
     ("vector", "keyword", "age", "importance", "active", "content", "final"),
     [
         (0.82, 0.64, 10, None, None, 0.766, 0.607975),
@@ -206,30 +177,7 @@ def test_lane_limit_is_four_times_the_results_at_most_200() -> None:
     assert [openclaw_mode.lane_limit(n) for n in (0, 6, 100)] == [1, 24, 200]
 
 
-# -- our fusion
-
-
-@given(st.dictionaries(st.integers(0, 50), st.floats(-1e6, 1e6), max_size=30))
-def test_the_unit_scale_stays_within_0_and_1_and_keeps_the_order(values: dict[int, float]) -> None:
-    scaled = ranking.unit_scale(values)
-    assert all(0 <= value <= 1 for value in scaled.values())
-    order = sorted(values, key=lambda key: values[key])
-    assert all(scaled[a] <= scaled[b] for a, b in itertools.pairwise(order))
-
-
-@given(
-    st.dictionaries(st.integers(0, 20), st.floats(0, 50), max_size=15),
-    st.dictionaries(st.integers(0, 20), st.floats(-1, 1), max_size=15),
-)
-def test_a_fused_score_is_0_to_1_for_any_lanes(keyword: dict[int, float], vector: dict[int, float]) -> None:
-    candidates = sorted({*keyword, *vector})
-    fused = ranking.fuse(keyword, vector, {}, candidates, FusionWeights())
-    assert set(fused) == set(candidates)
-    assert all(-1e-9 <= score <= 1 + 1e-9 for score in fused.values())
-
-
-def test_a_lane_that_found_nothing_takes_no_share() -> None:
-    assert ranking.fuse({1: 5.0, 2: 1.0}, {}, {}, [1, 2], FusionWeights()) == {1: 1.0, 2: 0.0}
+# -- our own arithmetic
 
 
 def test_relevance_is_comparable_without_vectors_and_prefers_the_better_lane() -> None:
@@ -238,12 +186,19 @@ def test_relevance_is_comparable_without_vectors_and_prefers_the_better_lane() -
     assert ranking.relevance(1.0, 0.2) == pytest.approx(0.76)
 
 
-def test_text_that_only_repeats_the_question_and_echoes_count_less() -> None:
+def test_text_that_only_repeats_the_question_answers_nothing() -> None:
     terms = frozenset({"webhook", "path"})
-    assert ranking.substance_factor("bullet", False, frozenset({"webhook", "path", "hooks"}), terms) == 1
-    assert ranking.substance_factor("bullet", False, frozenset({"webhook"}), terms) < 1
-    assert ranking.substance_factor("bullet", True, frozenset({"a"}), terms) < 1
-    assert ranking.substance_factor("heading", False, frozenset({"a"}), terms) < 1
+    assert ranking.repeats_question(frozenset({"webhook"}), terms)
+    assert not ranking.repeats_question(frozenset({"webhook", "path", "hooks"}), terms)
+    assert not ranking.repeats_question(frozenset(), terms)
+    assert not ranking.repeats_question(frozenset({"webhook"}), frozenset())
+
+
+def test_headings_and_echoes_say_less_than_a_statement() -> None:
+    assert ranking.said("bullet", False) == 1
+    assert ranking.said("heading", False) < 1
+    assert ranking.said("bullet", True) < 1
+    assert ranking.said("heading", True) < ranking.said("heading", False)
 
 
 def test_mmr_reorders_only_and_puts_variety_first() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError, SourceError
 from recall_runtime.index.embedders.static import StaticEmbedder
-from recall_runtime.index.lanes import LaneState
+from recall_runtime.index.hits import LaneState, SearchAnswer
 from recall_runtime.index.reading import MAX_CHARACTERS, get
-from recall_runtime.index.search import SearchAnswer, search
+from recall_runtime.index.search import search
 from recall_runtime.index.sync import sync
 from recall_runtime.vocabulary import Corpus, OriginClass
 from tests.support.index_agents import agent_over, write_files, write_session

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recall_runtime.config import ModelSettings, RecallSettings
-from recall_runtime.index.search import SearchHit
+from recall_runtime.index.hits import SearchHit
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.models.registry import model_from
 from recall_runtime.recall.deep import (
