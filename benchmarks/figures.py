@@ -19,6 +19,8 @@ class Figure:
     """One measured number.
 
     ``floor`` or ``peer`` is the number it is compared with, in the same unit and run; ``target`` is what was asked for.
+    ``system`` names who was measured where several are compared: figures that have it are shown as one table, a row a
+    system and a column a name.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Figure:
     peer: float | None = None
     target: str | None = None
     note: str = ""
+    system: str = ""
 
     @property
     def ratio(self) -> float | None:

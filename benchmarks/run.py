@@ -5,6 +5,7 @@ Does not belong here: measuring (each module has ``main(argv) -> int`` and print
 """
 
 import argparse
+import ast
 import json
 import subprocess
 import sys
@@ -15,7 +16,15 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
 TABLE = HERE.parent / "docs" / "benchmarks.md"
 NOT_BENCHMARKS = {"run", "figures", "replay", "grading", "scripted_models", "retrieval", "calibrate"}
-INPUTS = {"locomo": "data", "beam": "data", "ingest": "corpus"}  # what a benchmark reads from outside the repository
+INPUTS = {
+    "locomo": "data",
+    "beam": "data",
+    "prefeval": "data",
+    "rivals": "data",
+    "poisoning": "data",
+    "ingest": "corpus",
+}  # what a benchmark reads from outside the repository
+_PLAIN = frozenset({"share", "entries"})  # units that a column's head goes without
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -63,6 +72,7 @@ def _results() -> list[dict[str, Any]]:
 
 
 def _write_table() -> None:
+    rows = sorted(_results(), key=lambda item: item["benchmark"])
     lines = [
         "# Benchmarks",
         "",
@@ -72,7 +82,9 @@ def _write_table() -> None:
         "| benchmark | figure | value | unit | floor or peer | ratio | asked for |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in sorted(_results(), key=lambda item: item["benchmark"]):
+    for row in rows:
+        if "system" in row:
+            continue
         other = row.get("floor", row.get("peer", ""))
         cells = [
             row["benchmark"],
@@ -83,7 +95,46 @@ def _write_table() -> None:
             row.get("ratio", ""),
         ]
         lines.append("| " + " | ".join(str(cell) for cell in [*cells, row.get("target", "")]) + " |")
+    for name in dict.fromkeys(row["benchmark"] for row in rows if "system" in row):
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            *_summary(name),
+            "",
+            *matrix([row for row in rows if row["benchmark"] == name]),
+        ]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _summary(name: str) -> list[str]:
+    """Return what the module of a benchmark says of itself, its first line and what belongs where left out."""
+    text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or ""
+    parts = text.split("\n\n")
+    told = [part for part in parts[1:] if not part.startswith("Belongs here:")]
+    return "\n\n".join([parts[0], *told]).replace("``", "`").splitlines()
+
+
+def matrix(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the figures that name a system as a table: a row a system, a column a figure, both in their order."""
+    rows = [row for row in rows if "system" in row]
+    columns = list(dict.fromkeys(row["name"] for row in rows))
+    units = {row["name"]: row["unit"] for row in rows}
+    heads = [name if units[name] in _PLAIN else f"{name} {units[name]}" for name in columns]
+    lines = ["| " + " | ".join(["system", *heads]) + " |", "| --- |" + " --- |" * len(columns)]
+    for system in dict.fromkeys(row["system"] for row in rows):
+        own = {row["name"]: row for row in rows if row["system"] == system}
+        cells = [_cell(own[name]) if name in own else "" for name in columns]
+        lines.append("| " + " | ".join([system, *cells]) + " |")
+    return lines
+
+
+def _cell(row: dict[str, Any]) -> str:
+    """Return a value, or the note where a figure stands for a failure; what was asked for follows in brackets."""
+    if "note" in row:
+        return str(row["note"]).replace("|", "/")
+    asked = f" ({row['target']})" if "target" in row else ""
+    return _number(row["value"]) + asked
 
 
 def _number(value: object) -> str:

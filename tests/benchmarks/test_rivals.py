@@ -1,0 +1,98 @@
+"""The side-by-side run: one protocol for all, a failing system is a row with its reason, one table in the docs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.figures import Figure
+from benchmarks.rivals import Run, System, figures_of, side_by_side
+from benchmarks.run import matrix
+
+TALK: dict[str, Any] = {
+    "sample_id": "conv-99",
+    "conversation": {
+        "speaker_a": "Ada",
+        "speaker_b": "Bo",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ada", "dia_id": "D1:1", "text": "The sailing course in Kiel begins on Monday."},
+            {"speaker": "Bo", "dia_id": "D1:2", "text": "I keep bees behind the greenhouse."},
+        ],
+        "session_2_date_time": "2:00 pm on 9 May, 2023",
+        "session_2": [{"speaker": "Ada", "dia_id": "D2:1", "text": "My violin needs new strings."}],
+    },
+    "qa": [
+        {"question": "Where does Bo keep bees?", "evidence": ["D1:2"], "category": 4},
+        {"question": "What does the violin need?", "evidence": ["D2:1"], "category": 4},
+    ],
+}
+KEYWORDS = System("dreamline-none", {"": "keywords", "openclaw": "the original's rule"})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """One conversation in the form of the data set."""
+    file = tmp_path / "talks.json"
+    file.write_text(json.dumps([TALK]), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def runs(data: Path, tmp_path: Path) -> list[Run]:
+    """A system that works beside one whose process can't be started as asked."""
+    systems = (System("no-such-system", {"": "broken"}), KEYWORDS)
+    return side_by_side(data, systems, tmp_path / "cache", tmp_path / "work")
+
+
+@pytest.mark.slow
+def test_a_failing_system_is_a_row_with_its_reason_and_the_others_go_on(runs: list[Run]) -> None:
+    broken, keywords = runs
+    assert "no-such-system" in broken.failure
+    (row,) = figures_of(broken)
+    assert row.system == "broken"
+    assert row.note == broken.failure
+    assert not keywords.failure
+
+
+@pytest.mark.slow
+def test_every_way_of_asking_is_a_row_with_the_same_columns(runs: list[Run]) -> None:
+    figures = list(figures_of(runs[1]))
+    first = [figure.name for figure in figures if figure.system == "keywords"]
+    second = [figure.name for figure in figures if figure.system == "the original's rule"]
+    assert first == second
+    assert first[:2] == ["turn R@5", "turn R@10"]
+    assert {figure.value for figure in figures if figure.name == "turn hit@10"} == {1.0}
+    assert all(figure.value > 0 for figure in figures if figure.name in {"ingest", "p50", "p95", "disk"})
+
+
+@pytest.mark.slow
+def test_what_can_not_be_installed_is_a_reason_as_well(data: Path, tmp_path: Path) -> None:
+    nothing = System("bm25s", {"": "bm25s"}, (str(tmp_path / "no-such-wheel.whl"),))
+    (run,) = side_by_side(data, (nothing,), tmp_path / "cache", tmp_path / "work")
+    assert run.failure.startswith("not installable: ")
+
+
+def test_the_table_has_a_row_a_system_and_a_column_a_figure() -> None:
+    rows = [
+        {"benchmark": "b", "name": "R@10", "value": 0.75, "unit": "share", "system": "one", "target": ">= 0.7"},
+        {"benchmark": "b", "name": "p50", "value": 1.5, "unit": "ms", "system": "one"},
+        {"benchmark": "b", "name": "R@10", "value": 0.0, "unit": "share", "system": "two", "note": "no | network"},
+        {"benchmark": "b", "name": "alone", "value": 3, "unit": "s"},
+    ]
+    assert matrix(rows) == [
+        "| system | R@10 | p50 ms |",
+        "| --- | --- | --- |",
+        "| one | 0.75 (>= 0.7) | 1.5 |",
+        "| two | no / network |  |",
+    ]
+
+
+def test_a_figure_without_a_system_prints_as_before(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks.figures import emit
+
+    emit([Figure("p50", 1.0, "ms"), Figure("p50", 2.0, "ms", system="one")])
+    first, second = capsys.readouterr().out.splitlines()
+    assert "system" not in json.loads(first)
+    assert json.loads(second)["system"] == "one"
