@@ -3,9 +3,10 @@
 --      signals(group_id, recall, grounded, context, day, score, observed_at);
 --      context is a number that stands for one question, session or note day; day counts days since the epoch
 --      settings: one row (now_ms, half_life_days, w_*, ...)
--- Out: features, one row a group with $first <= group_id < $last; run once a slice, so that the hash tables stay small.
+-- Out: features, one row a group with $first <= group_id < $last; run once a slice, so that the hash tables and what is
+--      handed to the gates stay small.
 -- A group is a claim with its near-duplicates, so the same question that showed two wordings on one day counts once.
-INSERT INTO features BY NAME
+CREATE OR REPLACE TEMP TABLE features AS
 WITH once AS (
     SELECT
         group_id, recall, context, day,

@@ -1,7 +1,8 @@
 """Scores and verdicts of a sweep: rows in, DuckDB over the ``.sql`` files, rows of ``gate_scores`` out.
 
 Belongs here: running the SQL, the record of a verdict, storing it.
-Does not belong here: formulas (``score.sql``, ``macros.sql``), order of gates (``gates.sql``), grouping (``loading``).
+Does not belong here: formulas (``score.sql``, ``macros.sql``), gates (``gates.sql``, ``places.sql``), grouping
+(``loading``).
 """
 
 import datetime as dt
@@ -36,11 +37,12 @@ CREATE TEMP TABLE signals (
     group_id BIGINT, recall BOOLEAN, "grounded" BOOLEAN, context BIGINT, day INTEGER, score DOUBLE,
     observed_at BIGINT);
 """
-_CREATE_FEATURES = """
-CREATE OR REPLACE TEMP TABLE features (
-    group_id BIGINT, signal_count BIGINT, recall_count BIGINT, grounded_count BIGINT, unique_queries BIGINT,
-    day_count BIGINT, span_days BIGINT, age_days DOUBLE, relevance DOUBLE, frequency DOUBLE, diversity DOUBLE,
-    recency DOUBLE, consolidation DOUBLE, conceptual DOUBLE, phase_boost DOUBLE, raw_score DOUBLE);
+_CREATE_TRIED = """
+CREATE OR REPLACE TEMP TABLE tried (
+    group_id BIGINT, claim_id VARCHAR, root_id VARCHAR, path VARCHAR, signal_count BIGINT, recall_count BIGINT,
+    grounded_count BIGINT, unique_queries BIGINT, day_count BIGINT, span_days BIGINT, age_days DOUBLE,
+    relevance DOUBLE, frequency DOUBLE, diversity DOUBLE, recency DOUBLE, consolidation DOUBLE, conceptual DOUBLE,
+    phase_boost DOUBLE, raw_score DOUBLE, score DOUBLE, first_failed VARCHAR);
 """
 _COLUMNS = (
     "claim_id, root_id, signal_count, recall_count, grounded_count, unique_queries, day_count, span_days, age_days,"
@@ -102,7 +104,8 @@ def score_groups(
 ) -> list[GateRow]:
     """Return the verdicts on ``candidates``: those that passed in order of place, then the rest by score.
 
-    The formulas are those of openclaw-algorithms 23 and 24, in ``macros.sql``, ``score.sql`` and ``gates.sql``.
+    The formulas are those of openclaw-algorithms 23 and 24, in ``macros.sql``, ``score.sql``, ``gates.sql`` and
+    ``places.sql``.
     """
     if not candidates:
         return []
@@ -124,14 +127,15 @@ def _gate_row(row: tuple[Any, ...], members: tuple[str, ...]) -> GateRow:
 
 
 def run_scoring(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Fill the tables ``features`` and ``verdicts`` from ``candidates``, ``signals`` and ``settings``."""
+    """Make the view ``verdicts`` from ``candidates``, ``signals`` and ``settings``, a slice of the groups at a time."""
     connection.execute(sql_text("macros.sql"))
-    connection.execute(_CREATE_FEATURES)
+    connection.execute(_CREATE_TRIED)
     ((groups,),) = connection.sql("SELECT coalesce(max(group_id) + 1, 0) FROM candidates").fetchall()
-    query = sql_text("score.sql")
+    steps = [sql_text("score.sql"), sql_text("gates.sql")]
     for first in range(0, groups, _SLICE):
-        connection.execute(query, {"first": first, "last": first + _SLICE})
-    connection.execute(sql_text("gates.sql"))
+        for step in steps:
+            connection.execute(step, {"first": first, "last": first + _SLICE})
+    connection.execute(sql_text("places.sql"))
 
 
 def sql_text(name: str) -> str:

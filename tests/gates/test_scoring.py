@@ -241,6 +241,20 @@ def test_the_limit_keeps_the_best_and_says_so():
     ]
 
 
+def test_groups_of_different_slices_compete_for_the_same_places():
+    """Groups are scored 250,000 numbers at a time; the limit is one for all of them."""
+    groups = (0, 249_999, 250_000, 600_000)
+    candidates = [candidate(n) for n in groups]
+    signals = [s for at, n in enumerate(groups) for s in recalls(10, 5, [0, 2, 4], 0.9 + at / 100, group_id=n)]
+    rows = score_groups(candidates, signals, settings=DeepSettings(limit=2), now_ms=NOW)
+    assert [(int(row.claim_id, 16), row.place, row.failed_gate) for row in rows] == [
+        (600_000, 1, None),
+        (250_000, 2, None),
+        (249_999, 3, Gate.LIMIT),
+        (0, 4, Gate.LIMIT),
+    ]
+
+
 def test_a_limit_of_nought_pauses_promotion():
     assert one(candidate(), STRONG, DeepSettings(limit=0)).failed_gate is Gate.LIMIT
 
