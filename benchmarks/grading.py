@@ -23,13 +23,17 @@ _MARKER = re.compile(r"<!-- openclaw-memory-promotion:(.*?) -->")
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Facts of a corpus with their expected fate, and the lines its curated files start with (``kept_lines`` stay)."""
+    """Facts of a corpus with their expected fate, the lines its curated files start with, the questions asked of it.
+
+    ``kept_lines`` are those of the lines that must stay.
+    """
 
     facts: list[dict[str, Any]]
     secrets: list[str]
     start_lines: frozenset[str]
     kept_lines: frozenset[str]
     traps: list[list[str]]
+    questions: list[str]
 
     @classmethod
     def read(cls, corpus: Path) -> "Truth":
@@ -41,7 +45,14 @@ class Truth:
         noise = {entry["text"] for entry in tree["seed_memory"] if entry["fate"] == "noise"}
         kept = frozenset(line for text in texts for line in active_entries(text)) - noise
         secrets = [secret["needle"] for secret in tree["secrets"]]
-        return cls(tree["facts"], secrets, start, kept, tree["same_attribute_traps"])
+        return cls(
+            tree["facts"],
+            secrets,
+            start,
+            kept,
+            tree["same_attribute_traps"],
+            [each["ask"] for each in tree["questions"]],
+        )
 
     @property
     def never(self) -> list[dict[str, Any]]:
@@ -51,10 +62,9 @@ class Truth:
 
 def holds(text: str, needle: str) -> bool:
     """Return whether ``text`` holds the fact of ``needle``."""
-    pattern = re.escape(needle)
-    if needle.isdigit():
-        pattern = rf"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])"
-    return re.search(pattern, text) is not None
+    if needle not in text or not needle.isdigit():
+        return needle in text
+    return re.search(rf"(?<![0-9A-Za-z]){needle}(?![0-9A-Za-z])", text) is not None
 
 
 def active_entries(text: str) -> list[str]:
@@ -138,7 +148,7 @@ def _fate_of(line: str, truth: Truth) -> str:
     for fate in ("never", "promote", "promote_from_transcript", "superseded", "stale_if_kept"):
         if fate in found:
             return fate
-    return found[0]
+    return str(found[0])
 
 
 def _present(fact: dict[str, Any], places: dict[str, list[str]], files: dict[str, list[str]]) -> bool:

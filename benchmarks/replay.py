@@ -7,6 +7,10 @@ Does not belong here: grading (``benchmarks.grading``), the scripted models (``b
 
 Starts from the corpus's curated and instruction files alone; notes and sessions appear as the timeline says, in
 ``DIR/workspace``, with the state in ``DIR/home``. ``dreamline --home DIR/home ui`` shows the result.
+
+What a host does often and the grading needs seldom is done seldom: the snapshot for analysts is published by the last
+sweep alone, because nobody reads the others; what a turn injects is checked after every sweep for one of the corpus's
+questions, each in its turn, and after the last sweep for all of them. Curated files are checked after every sweep.
 """
 
 import argparse
@@ -15,7 +19,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from recall_runtime.agent import Agent, open_agent
 from recall_runtime.clock import FixedClock, parse_instant
 from recall_runtime.index.sync import sync
 from recall_runtime.notes.writer import append_note
+from recall_runtime.recall.turn import turn
 from recall_runtime.signals.recalls import record_external_recall
 
 START_FILES = ("MEMORY.md", "USER.md", "AGENTS.md", "HEARTBEAT.md")
@@ -48,6 +53,10 @@ class Replay:
         self.leaked: set[str] = set()
         self.ever_there: set[str] = set()
         self.sweep_seconds: list[float] = []
+        self.timeline = [
+            json.loads(line) for line in (corpus / "timeline.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
+        self.last_sweep = next((each["id"] for each in reversed(self.timeline) if each["op"] == "sweep"), None)
         self._prepare(embedder, model_url)
 
     def _prepare(self, embedder: str, model_url: str | None) -> None:
@@ -80,11 +89,15 @@ class Replay:
         """Return the agent with its clock at ``instant_ms``."""
         return open_agent(home=self.home, clock=FixedClock(instant_ms))
 
-    def run(self) -> None:
-        """Replay the whole timeline."""
-        for line in (self.corpus / "timeline.jsonl").read_text(encoding="utf-8").splitlines():
-            operation = json.loads(line)
-            getattr(self, "_" + operation["op"])(operation, parse_instant(operation["ts"]))
+    def run(self, *, last_sweep: bool = True) -> int:
+        """Replay the timeline, whole or up to its last sweep; return the instant that was reached."""
+        at = 0
+        for operation in self.timeline:
+            at = parse_instant(operation["ts"])
+            if operation["id"] == self.last_sweep and not last_sweep:
+                break
+            getattr(self, "_" + operation["op"])(operation, at)
+        return at
 
     def _append(self, operation: dict[str, Any], at: int) -> None:
         if operation["session"]:
@@ -123,7 +136,7 @@ class Replay:
             "updatedAt": at,
             "chatType": "group" if ":group:" in key else "direct",
         }
-        store_path.write_text(json.dumps(store, indent=2), encoding="utf-8")
+        store_path.write_text(json.dumps(store), encoding="utf-8")
         sync(self.agent_at(at), vectors=False)
 
     def _recall(self, operation: dict[str, Any], at: int) -> None:
@@ -134,11 +147,13 @@ class Replay:
 
     def _sweep(self, operation: dict[str, Any], at: int) -> None:
         start = time.perf_counter()
-        run_sweep(self.agent_at(at), sweep_id=None)
+        run_sweep(self.agent_at(at), sweep_id=None, publishing=operation["id"] == self.last_sweep)
         self.sweep_seconds.append(time.perf_counter() - start)
         memory, user = self._text("MEMORY.md"), self._text("USER.md")
         self.leaked.update(leaks(memory + user, self.truth))
         self.ever_there |= true_facts_in(memory, user, self.truth)
+        questions = self.truth.questions
+        self._inject(at, questions[len(self.sweep_seconds) % len(questions) :][:1] if questions else [])
 
     def _text(self, name: str) -> str:
         path = self.workspace / name
@@ -147,8 +162,7 @@ class Replay:
     def result(self) -> dict[str, Any]:
         """Return the measures at the end of the timeline."""
         graded = grade(self._text("MEMORY.md"), self._text("USER.md"), self.truth, ever=self.ever_there)
-        injected = self._injected()
-        self.leaked.update(leaks(injected, self.truth))
+        self._inject(parse_instant(self.timeline[-1]["ts"]), self.truth.questions)
         return {
             **graded,
             "never_leaked": len(self.leaked),
@@ -157,19 +171,13 @@ class Replay:
             "last_sweep_s": round(self.sweep_seconds[-1], 3) if self.sweep_seconds else 0.0,
         }
 
-    def _injected(self) -> str:
-        """Everything a turn would inject for the corpus's own questions, at the end of the timeline."""
-        from recall_runtime.recall.turn import turn
-
-        tree = json.loads((self.corpus / "truth.json").read_text(encoding="utf-8"))
-        last = json.loads((self.corpus / "timeline.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-        agent = self.agent_at(parse_instant(last["ts"]))
+    def _inject(self, at: int, questions: Sequence[str]) -> None:
+        """Look for leaks in everything a turn would inject for ``questions`` at this instant."""
+        agent = self.agent_at(at)
         projects = tuple(sorted({fact["project"] for fact in self.truth.facts if fact["project"]})[:4])
-        texts = [
-            turn(agent, question["ask"], session_key=RECALL_SESSION, active_projects=projects, record=False).text
-            for question in tree["questions"]
-        ]
-        return "\n".join(texts)
+        for question in questions:
+            shown = turn(agent, question, session_key=RECALL_SESSION, active_projects=projects, record=False)
+            self.leaked.update(leaks(shown.text, self.truth))
 
 
 @contextlib.contextmanager
@@ -191,12 +199,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--embedder", default="static")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(argv)
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     with scripted(options.model, options.corpus) as address:
         replay = Replay(options.corpus, options.out.resolve(), embedder=options.embedder, model_url=address)
         replay.run()
         result = replay.result()
     result["wall_s"] = round(time.perf_counter() - start, 2)
+    result["processor_s"] = round(time.process_time() - processor, 2)
     _print_table(result)
     text = json.dumps(result, ensure_ascii=False, indent=1)
     (options.json or options.out / "result.json").write_text(text + "\n", encoding="utf-8")
@@ -215,6 +224,7 @@ def _print_table(result: dict[str, Any]) -> None:
         "duplicates",
         "slowest_sweep_s",
         "wall_s",
+        "processor_s",
     ):
         value = result[key]
         print(f"{key:18} {value:.3f}" if isinstance(value, float) else f"{key:18} {value}")

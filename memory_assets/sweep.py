@@ -6,6 +6,7 @@ Does not belong here: the work of a step (the rooms), what a report says (``memo
 
 import contextlib
 import dataclasses
+import datetime as dt
 import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator
@@ -21,14 +22,15 @@ from memory_assets.reflection import Reflection, reflect
 from memory_assets.review.records import ReviewResult
 from memory_assets.review.write import write_review
 from memory_assets.staging import StagingReport
-from memory_assets.sweep_report import SweepReport, outcome_of, review_of
+from memory_assets.sweep_report import SweepReport, outcome_of, review_of, written_review
 from memory_assets.time_travel import is_past, past_workspace, rewind
 from memory_assets.warehouse.publish import publish
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of, format_instant
 from recall_runtime.curated.writer import recover
 from recall_runtime.errors import DreamlineError, ModelError, StoreError
-from recall_runtime.index.sync import Progress, SyncReport, sync
+from recall_runtime.index.sync import sync
+from recall_runtime.index.sync_report import Progress, SyncReport
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.models.registry import model_from
 from recall_runtime.signals.recalls import drain_spool
@@ -170,12 +172,34 @@ class Sweep:
         if self.dry_run:
             self._reviewed = ReviewResult()
         else:
+            self._review_cut_off()
             shown = review_of(self.agent, self._state, self.report())
             self._reviewed = write_review(self.agent, shown, model=self._model())
             self._problems += self._reviewed.problems
             sync(self.agent)  # what was just written can be found, and fire as a trigger, from the next message on
         self._on_step(SweepStep.REVIEWED)
         return self._reviewed
+
+    def _review_cut_off(self) -> None:
+        """Tell what sweeps had written that died before they could, and close their rows.
+
+        The lock is held, so whatever else is called running does not run.
+        """
+        rows = query(
+            self._state,
+            "SELECT sweep_id, started_at, day, EXISTS (SELECT 1 FROM ledger l WHERE l.sweep_id = sweeps.sweep_id)"
+            " FROM sweeps WHERE outcome = 'running' AND sweep_id <> ? ORDER BY started_at",
+            (self.sweep_id,),
+        )
+        for sweep_id, at, day, wrote in rows:
+            if wrote:
+                earlier = written_review(self._state, sweep_id, at=at, day=dt.date.fromisoformat(day))
+                self._problems += write_review(self.agent, earlier).problems
+            with write_transaction(self._state):
+                self._state.execute(
+                    "UPDATE sweeps SET finished_at = ?, outcome = ?, reason = 'it was cut off' WHERE sweep_id = ?",
+                    (self.now_ms, "promoted" if wrote else "failed", sweep_id),
+                )
 
     def finish(self) -> SweepReport:
         """Close the row of this sweep with outcome, reason and counts; return the whole report."""

@@ -8,12 +8,12 @@ import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import apsw
 
-from memory_assets.consolidation.apply import ConsolidationReport
+from memory_assets.consolidation.apply import CONFLICTS, ConsolidationReport
 from memory_assets.gates import GateRow
 from memory_assets.gates.loading import speaker_of
 from memory_assets.reflection import Reflection
@@ -21,8 +21,7 @@ from memory_assets.review import records as review
 from memory_assets.review.aspirations import collect_due
 from memory_assets.staging import REFUSED, StagingReport
 from recall_runtime.agent import Agent
-from recall_runtime.index.sync import SyncReport
-from recall_runtime.paths import MEMORY_FILE
+from recall_runtime.index.sync_report import SyncReport
 from recall_runtime.records import Anchor
 from recall_runtime.storage.connection import query
 from recall_runtime.vocabulary import Gate, Operation
@@ -175,17 +174,12 @@ def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> revi
     """
     reflected = report.reflected if report.reflected and report.reflected.reinforced else None
     curated = report.curated
-    lines = _lines(state, report.sweep_id)
-    failed = Counter(_failed_gates(state, report.sweep_id))
-    return review.SweepReport(
-        sweep_id=report.sweep_id,
-        at=report.now_ms,
-        day=report.day,
+    written = written_review(state, report.sweep_id, at=report.now_ms, day=report.day)
+    return replace(
+        written,
         ranked=len(report.scored),
-        failed_gates=failed,
-        lines=lines,
         mode=curated.mode.value if curated else "rules",
-        reason=(curated.why or None) if curated and lines else report.reason,
+        reason=(curated.why or None) if curated and written.lines else report.reason,
         light=_light(state, report.now_ms) if report.staged else (),
         themes=tuple(
             review.Theme(theme.tag, theme.strength, theme.count, theme.evidence)
@@ -195,13 +189,46 @@ def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> revi
             review.Truth(truth.text, truth.confidence, (truth.anchor,) if truth.anchor else ())
             for truth in (reflected.truths if reflected else ())
         ),
-        conflicts=tuple(
-            review.OwnerConflict(
-                MEMORY_FILE, conflict.line, f"stands by hand, and a newer claim says otherwise: {conflict.newer}"
-            )
-            for conflict in (curated.conflicts if curated else ())
-        ),
         aspirations=collect_due(agent.workspace, report.day),
+    )
+
+
+def written_review(state: apsw.Connection, sweep_id: str, *, at: int, day: dt.date) -> review.SweepReport:
+    """Return what the database alone tells of a sweep, whoever finished it.
+
+    Args:
+        state: Open state database.
+        sweep_id: The sweep.
+        at: Its instant, milliseconds UTC.
+        day: Its day.
+    """
+    scored = query(state, "SELECT count(*) FROM gate_scores WHERE sweep_id = ?", (sweep_id,))
+    modes = query(
+        state,
+        "SELECT gate ->> '$.mode' FROM ledger WHERE sweep_id = ? AND gate ->> '$.mode' IS NOT NULL"
+        " ORDER BY ledger_id LIMIT 1",
+        (sweep_id,),
+    )
+    return review.SweepReport(
+        sweep_id=sweep_id,
+        at=at,
+        day=day,
+        ranked=scored[0][0],
+        failed_gates=_failed_gates(state, sweep_id),
+        lines=_lines(state, sweep_id),
+        mode=modes[0][0] if modes else "rules",
+        conflicts=_conflicts(state, sweep_id),
+    )
+
+
+def _conflicts(state: apsw.Connection, sweep_id: str) -> tuple[review.OwnerConflict, ...]:
+    rows = query(
+        state,
+        "SELECT file, gate -> ?1 FROM ledger WHERE sweep_id = ?2 AND gate -> ?1 IS NOT NULL ORDER BY ledger_id",
+        (f"$.{CONFLICTS}", sweep_id),
+    )
+    return tuple(
+        review.OwnerConflict(file, told["line"], told["message"]) for file, found in rows for told in json.loads(found)
     )
 
 

@@ -5,6 +5,7 @@ Does not belong here: reading the files, deciding trust (``recall_runtime.proven
 """
 
 import datetime as dt
+import functools
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,6 +63,7 @@ def note_day(path: str) -> dt.date | None:
         return None
 
 
+@functools.lru_cache(maxsize=16_384)
 def kind_of(path: str) -> PathKind:
     """Return what the workspace-relative ``path`` is. Case matters except for ``dreams.md``."""
     path = normalise(path)

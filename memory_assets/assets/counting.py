@@ -16,7 +16,7 @@ from memory_assets.reflection import Reflection
 from memory_assets.warehouse.publish import PublishReport
 from recall_runtime.agent import Agent
 from recall_runtime.index.files import find_files
-from recall_runtime.index.sync import SyncReport
+from recall_runtime.index.sync_report import SyncReport
 from recall_runtime.paths import note_day, tier_of
 from recall_runtime.storage.connection import query
 from recall_runtime.transcripts.sources import list_transcripts

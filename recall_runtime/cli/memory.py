@@ -15,8 +15,8 @@ from recall_runtime.cli.output import framed
 if TYPE_CHECKING:
     from recall_runtime.agent import Agent
     from recall_runtime.index.reading import Window
-    from recall_runtime.index.search import SearchAnswer
-    from recall_runtime.index.sync import SyncReport
+    from recall_runtime.index.hits import SearchAnswer
+    from recall_runtime.index.sync_report import SyncReport
 
 
 def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
@@ -101,7 +101,8 @@ def search(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         min_score=arguments.min_score,
         corpus=Corpus(arguments.corpus),
     )
-    return Reply(plain(answer), _hits(answer), afterwards=_recording(agent, arguments, answer))
+    exit_code = 1 if answer.error else 0
+    return Reply(plain(answer), _hits(answer), exit_code, _recording(agent, arguments, answer))
 
 
 def _recording(agent: "Agent", arguments: argparse.Namespace, answer: "SearchAnswer") -> Callable[[], object] | None:
@@ -134,6 +135,8 @@ def _hits(answer: "SearchAnswer") -> Iterator[str]:
         yield from framed(hit.snippet, entry.provenance.origin_class)
     if answer.notice:
         yield answer.notice
+    if answer.error:
+        yield f"Error: {answer.error}"
     for name, lane in answer.lanes.items():
         if lane.state != "ok":
             yield f"{name} lane {lane.state}: {lane.reason}"

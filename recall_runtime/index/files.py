@@ -11,6 +11,7 @@ followed is named in the problems.
 import errno
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class FoundFile:
     """One file to index: its workspace-relative name, where it really lies, and what a stat says."""
 
     path: str
-    real: Path
+    real: str
     kind: PathKind
     mtime_ns: int
     size: int
@@ -54,15 +55,17 @@ def find_files(workspace: Path) -> Discovery:
     root = Path(os.path.realpath(workspace))
     seen: set[tuple[int, int]] = set()
     for names in (_MEMORY_NAMES, (USER_FILE,), _DREAMS_NAMES):
-        present = [name for name in names if os.path.lexists(root / name)]
-        for name in present[:1]:
-            _take(found, seen, root, name, follow_outside=True)
-    _walk(found, seen, root, NOTES_FOLDER, {os.path.realpath(root)})
+        present = [path for name in names if os.path.lexists(path := root / name)]
+        for path in present[:1]:
+            _take(found, seen, root, path.name, os.path.realpath(path), path.stat, follow_outside=True)
+    _walk(found, seen, root, NOTES_FOLDER, os.path.realpath(root / NOTES_FOLDER), {str(root)})
     return found
 
 
-def _walk(found: Discovery, seen: set[tuple[int, int]], root: Path, folder: str, ancestors: set[str]) -> None:
-    real = os.path.realpath(root / folder)
+def _walk(
+    found: Discovery, seen: set[tuple[int, int]], root: Path, folder: str, real: str, ancestors: set[str]
+) -> None:
+    """Take the files below ``folder``, which really lies at ``real``. Only links are resolved: nothing else moves."""
     if real in ancestors:
         found.problems[folder] = "folder loop"
         return
@@ -70,7 +73,8 @@ def _walk(found: Discovery, seen: set[tuple[int, int]], root: Path, folder: str,
         found.problems[folder] = "link leaves the workspace"
         return
     try:
-        entries = sorted(os.scandir(root / folder), key=lambda item: (item.is_symlink(), item.name))
+        with os.scandir(root / folder) as listing:
+            entries = sorted(listing, key=lambda item: (item.is_symlink(), item.name))
     except FileNotFoundError:
         return
     except OSError as error:
@@ -83,24 +87,32 @@ def _walk(found: Discovery, seen: set[tuple[int, int]], root: Path, folder: str,
         except OSError as error:
             found.problems[path] = f"unreadable ({error.strerror})"
             continue
+        lies_at = os.path.realpath(item.path) if item.is_symlink() else f"{real}{os.sep}{item.name}"
         if is_folder:
             if f"{path}/".startswith(MACHINE_FOLDER + "/"):
                 continue
-            _walk(found, seen, root, path, ancestors | {real})
+            _walk(found, seen, root, path, lies_at, ancestors | {real})
         else:
-            _take(found, seen, root, path, follow_outside=False)
+            _take(found, seen, root, path, lies_at, item.stat, follow_outside=False)
 
 
-def _take(found: Discovery, seen: set[tuple[int, int]], root: Path, name: str, *, follow_outside: bool) -> None:
-    path = name
+def _take(
+    found: Discovery,
+    seen: set[tuple[int, int]],
+    root: Path,
+    path: str,
+    real: str,
+    stat_of: Callable[[], os.stat_result],
+    *,
+    follow_outside: bool,
+) -> None:
     kind = kind_of(path)
-    if kind is PathKind.OTHER or not path.lower().endswith(".md") or Path(path).name.startswith("."):
+    if kind is PathKind.OTHER or not path.lower().endswith(".md") or path.rpartition("/")[2].startswith("."):
         found.ignored["not a note"] = found.ignored.get("not a note", 0) + 1
         return
     try:
         path.encode("utf-8")
-        real = os.path.realpath(root / name)
-        status = (root / name).stat()
+        status = stat_of()
     except UnicodeEncodeError:
         found.problems[path.encode("utf-8", "replace").decode()] = "file name is not UTF-8"
         return
@@ -122,7 +134,7 @@ def _take(found: Discovery, seen: set[tuple[int, int]], root: Path, name: str, *
         found.ignored["second name"] = found.ignored.get("second name", 0) + 1
         return
     seen.add(identity)
-    found.files.append(FoundFile(path, Path(real), kind, status.st_mtime_ns, status.st_size))
+    found.files.append(FoundFile(path, real, kind, status.st_mtime_ns, status.st_size))
 
 
 def _inside(root: Path, real: str) -> bool:

@@ -4,6 +4,7 @@ Belongs here: one row a block of a note, one a curated entry, one a message; cut
 Does not belong here: parsing (``recall_runtime.notes``, ``recall_runtime.transcripts``), writing (``index.store``).
 """
 
+import functools
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,6 @@ from zoneinfo import ZoneInfo
 import apsw
 
 from recall_runtime.clock import start_of_day_ms
-from recall_runtime.config import SourceSettings
 from recall_runtime.index.cutting import pieces
 from recall_runtime.index.store import MESSAGE_BLOCK, EntryRow
 from recall_runtime.notes.blocks import Block, BlockKind, Note, read_note
@@ -22,10 +22,10 @@ from recall_runtime.notes.outdated import outdated
 from recall_runtime.paths import PathKind, kind_of, note_day
 from recall_runtime.provenance.note_lines import MessageLookup, NoteLines, classify_note
 from recall_runtime.provenance.paths import classify_path
+from recall_runtime.provenance.sessions import SessionFacts
 from recall_runtime.records import Provenance, merge_provenance
 from recall_runtime.text.redaction import redact
 from recall_runtime.transcripts.protocol import TranscriptMessage
-from recall_runtime.transcripts.sources import TranscriptFile
 from recall_runtime.vocabulary import (
     ELIGIBLE_ORIGINS,
     EntryStatus,
@@ -60,6 +60,7 @@ def note_rows(
     data: bytes,
     *,
     observed_at: int,
+    zone: ZoneInfo,
     messages: MessageLookup | None,
 ) -> NoteRows:
     """Return the rows of the note or curated file ``path``. Never raises on its content.
@@ -70,6 +71,7 @@ def note_rows(
         path: Workspace-relative path.
         data: The bytes of the file.
         observed_at: Instant for lines without a record.
+        zone: The agent's time zone, for the day of a note that a curated entry cites.
         messages: The messages of dumped sessions.
     """
     note = read_note(data, path=path)
@@ -81,9 +83,10 @@ def note_rows(
     if note.reading.undecodable:
         return NoteRows((), problems, lines.provenance_hash, session_id, "undecodable")
     by_place = classify_path(workspace, path).origin_class
-    entries = (
-        _curated_rows(path, data, lines, by_place) if kind_of(path) in _CURATED else _block_rows(note, lines, by_place)
-    )
+    if kind_of(path) in _CURATED:
+        entries = _curated_rows(path, data, lines, by_place, zone)
+    else:
+        entries = _block_rows(note, lines, by_place)
     return NoteRows(tuple(entries), problems, lines.provenance_hash, session_id)
 
 
@@ -129,9 +132,13 @@ def _block_rows(note: Note, lines: NoteLines, by_place: OriginClass) -> Iterator
         )
 
 
-def _curated_rows(path: str, data: bytes, lines: NoteLines, by_place: OriginClass) -> Iterator[EntryRow]:
+def _curated_rows(
+    path: str, data: bytes, lines: NoteLines, by_place: OriginClass, zone: ZoneInfo
+) -> Iterator[EntryRow]:
+    """Yield the rows of a curated file; an entry that cites a dated note was observed on the day of that note."""
     for entry in parse_curated(data, user_file=kind_of(path) is PathKind.USER).entries:
-        yield from _rows_of(
+        cited = note_day(entry.source.path) if entry.source else None
+        for row in _rows_of(
             entry.text,
             entry.start_line,
             entry.end_line,
@@ -152,7 +159,8 @@ def _curated_rows(path: str, data: bytes, lines: NoteLines, by_place: OriginClas
                 project_key=entry.annotations.project_key,
                 status=entry.status,
             ),
-        )
+        ):
+            yield replace(row, observed_at=start_of_day_ms(cited, zone)) if cited else row
 
 
 def _rows_of(
@@ -217,7 +225,8 @@ def _rows_of_message(message: TranscriptMessage) -> Iterator[EntryRow]:
             )
 
 
-def transcript_policy_hash(file: TranscriptFile, settings: SourceSettings) -> str:
-    """Return the hash of what classifies a transcript besides its bytes: envelope facts and the settings."""
-    parts = repr((file.facts, file.excluded_reason)) + settings.model_dump_json()
+@functools.lru_cache(maxsize=65_536)
+def transcript_policy_hash(facts: SessionFacts, excluded_reason: str | None, settings: str) -> str:
+    """Return the hash of what classifies a transcript besides its bytes: envelope facts and the settings as JSON."""
+    parts = repr((facts, excluded_reason)) + settings
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]

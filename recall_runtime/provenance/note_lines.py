@@ -26,6 +26,7 @@ from recall_runtime.provenance.segments import (
     verify,
 )
 from recall_runtime.records import Provenance, merge_provenance
+from recall_runtime.storage.connection import query
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, OriginClass, SessionKind, worst_origin
 
@@ -72,25 +73,45 @@ class _Report:
 
 
 def provenance_hash(state: apsw.Connection | None, path: str, session_id: str | None = None) -> str:
-    """Return the hash of all records that classify ``path``; ``session_id`` is the session of its dump, if any."""
-    digest = hashlib.sha256()
+    """Return the hash of what classifies ``path``; ``session_id`` is the session of its dump, if any.
+
+    It changes with every record of the note and of that session, and costs the same however many there are.
+    """
+    found: dict[str, str] = {}
     if state is not None:
-        for row in state.execute("SELECT file_hash, updated_at FROM note_records WHERE path = ?", (path,)):
-            digest.update(repr(row).encode())
-        for row in state.execute(
-            "SELECT line_hash, part_length, session_id, origin_class, session_kind, recalled, observed_at"
-            " FROM reported_writes"
-            " WHERE path = ? ORDER BY line_hash, session_id",
-            (path,),
-        ):
-            digest.update(repr(row).encode())
-        if session_id is not None:
-            for row in state.execute(
-                "SELECT path, read_to, prefix_hash, session_kind FROM transcripts WHERE session_id = ? ORDER BY path",
-                (session_id,),
-            ):
-                digest.update(repr(row).encode())
-    return digest.hexdigest()[:16]
+        subjects = [path] if session_id is None else [path, _session_mark(session_id)]
+        for subject in subjects:
+            found |= _marks(state, "WHERE subject = ?", subject)
+    return _hash_of(found, path, session_id)
+
+
+class ProvenanceHashes:
+    """The hashes of all notes at one moment, for a sync that asks for each of them.
+
+    Args:
+        state: The state database; read once.
+    """
+
+    def __init__(self, state: apsw.Connection) -> None:
+        self._found = _marks(state)
+
+    def of(self, path: str, session_id: str | None = None) -> str:
+        """Return what ``provenance_hash`` gives."""
+        return _hash_of(self._found, path, session_id)
+
+
+def _marks(state: apsw.Connection, where: str = "", *values: str) -> dict[str, str]:
+    rows = query(state, f"SELECT subject, changes || ' ' || last FROM provenance_marks {where}", values)  # noqa: S608 - constant conditions
+    return {subject: mark for subject, mark in rows}  # noqa: C416 - rows are tuples of any width
+
+
+def _session_mark(session_id: str) -> str:
+    return f"session {session_id}"
+
+
+def _hash_of(marks: Mapping[str, str], path: str, session_id: str | None) -> str:
+    said = "" if session_id is None else f"\n{session_id}\n{marks.get(_session_mark(session_id), '')}"
+    return hashlib.sha256(f"{marks.get(path, '')}{said}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def classify_note(

@@ -5,11 +5,14 @@ Does not belong here: reading (``reader``), storing (``ingest``).
 """
 
 import contextlib
+import functools
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -18,6 +21,7 @@ from recall_runtime.config import ExcludeSessions
 from recall_runtime.paths import SESSIONS_PREFIX
 from recall_runtime.provenance.sessions import SessionFacts, classify_session, read_session_store
 from recall_runtime.storage.atomic import read_bytes
+from recall_runtime.storage.connection import query
 from recall_runtime.transcripts.timestamps import instant_of
 from recall_runtime.vocabulary import ChatType, SessionKind
 
@@ -31,12 +35,17 @@ _FIRST_ROW_BYTES = 65_536
 class TranscriptFile:
     """One transcript on disk. ``excluded_reason``: why it must not be read, or ``None``."""
 
-    path: Path
+    location: str
     name: str
     facts: SessionFacts
     size: int
     mtime_ns: int
     excluded_reason: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies; made when it is read, because most files of a sync are only looked at."""
+        return Path(self.location)
 
 
 def list_transcripts(agent: Agent, state: apsw.Connection | None = None) -> tuple[TranscriptFile, ...]:
@@ -53,13 +62,16 @@ def list_transcripts(agent: Agent, state: apsw.Connection | None = None) -> tupl
     stores = _Stores()
     found: dict[str, TranscriptFile] = {}
     for folder in agent.folders.sessions:
-        for path in _files(folder):
-            name = f"{SESSIONS_PREFIX}/{agent.folders.agent_id}/{path.relative_to(folder).as_posix()}"
-            session_id = session_id_of(path.name)
-            facts = stores.beside(path).get(session_id) or remembered.get(name) or SessionFacts(session_id=session_id)
-            status = path.stat()
+        for beside, item, inside in _files(folder):
+            name = f"{SESSIONS_PREFIX}/{agent.folders.agent_id}/{inside}"
+            session_id = session_id_of(item.name)
+            facts = stores.of(beside).get(session_id)
+            if facts is None:
+                known = remembered.get(name)
+                facts = _facts_of(*known) if known else SessionFacts(session_id=session_id)
+            status = item.stat()
             reason = exclusion(facts, policy, tombstones)
-            found.setdefault(name, TranscriptFile(path, name, facts, status.st_size, status.st_mtime_ns, reason))
+            found.setdefault(name, TranscriptFile(item.path, name, facts, status.st_size, status.st_mtime_ns, reason))
     return tuple(found[name] for name in sorted(found))
 
 
@@ -111,14 +123,14 @@ def find_session(agent: Agent, session_key: str | None, session_id: str | None) 
     stores = _Stores()
     for folder in agent.folders.sessions:
         if session_id is None:
-            known = stores.beside(folder / SESSION_STORE).values()
+            known = stores.of(folder).values()
             match = next((facts for facts in known if facts.session_key == session_key), None)
             session_id = match.session_id if match is not None else None
         if session_id is None or "/" in session_id or "\\" in session_id:
             continue
         for candidate in sorted(folder.glob(f"{_escaped(session_id)}*.jsonl*")):
             if session_id_of(candidate.name) == session_id and candidate.is_file():
-                facts = stores.beside(candidate).get(session_id)
+                facts = stores.of(candidate.parent).get(session_id)
                 return candidate, facts or classify_session(session_id, session_key)
     return None
 
@@ -127,51 +139,70 @@ def _escaped(session_id: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", session_id)
 
 
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    found = []
-    for path in sorted(folder.rglob("*.jsonl*")):
-        if path.name.endswith((".lock", ".zst", ".gz")) or _CHECKPOINT.fullmatch(path.name):
-            continue
-        if _TRANSCRIPT.fullmatch(path.name) and path.is_file():
-            found.append(path)
-    return found
+def _files(folder: Path, prefix: str = "") -> Iterator[tuple[Path, "os.DirEntry[str]", str]]:
+    """Yield the transcripts in and below ``folder``: their folder, the file, its path inside the first folder.
+
+    Links to folders are not followed.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda item: item.name)
+    except OSError:
+        return
+    for item in entries:
+        with contextlib.suppress(OSError):
+            if item.is_dir(follow_symlinks=False):
+                yield from _files(Path(item.path), f"{prefix}{item.name}/")
+            elif _is_transcript(item.name) and item.is_file():
+                yield folder, item, prefix + item.name
+
+
+def _is_transcript(name: str) -> bool:
+    if ".jsonl" not in name or name.endswith((".lock", ".zst", ".gz")) or _CHECKPOINT.fullmatch(name):
+        return False
+    return _TRANSCRIPT.fullmatch(name) is not None
 
 
 class _Stores:
     """The ``sessions.json`` of each folder, parsed once."""
 
     def __init__(self) -> None:
-        self._by_folder: dict[Path, Mapping[str, SessionFacts]] = {}
+        self._by_folder: dict[str, Mapping[str, SessionFacts]] = {}
 
-    def beside(self, path: Path) -> Mapping[str, SessionFacts]:
-        """Return the facts in the store beside ``path``, by session id; a store that can't be read gives none."""
-        folder = path.parent
-        if folder not in self._by_folder:
+    def of(self, folder: str | Path) -> Mapping[str, SessionFacts]:
+        """Return the facts in the store of ``folder``, by session id; a store that can't be read gives none."""
+        name = str(folder)
+        if name not in self._by_folder:
             try:
-                data = read_bytes(folder / SESSION_STORE) or b""
+                data = read_bytes(Path(folder) / SESSION_STORE) or b""
             except OSError:
                 data = b""
-            self._by_folder[folder] = read_session_store(data)
-        return self._by_folder[folder]
+            self._by_folder[name] = read_session_store(data)
+        return self._by_folder[name]
 
 
-def _remembered(state: apsw.Connection) -> dict[str, SessionFacts]:
-    rows = state.execute(
+def _remembered(state: apsw.Connection) -> dict[str, list[Any]]:
+    """Return what was stored of the sessions of earlier readings, by name: columns for ``_facts_of``."""
+    rows = query(
+        state,
         "SELECT path, session_id, session_key, session_kind, chat_type, channel, hook_source FROM transcripts"
-        " WHERE coalesce(session_key, channel, hook_source) IS NOT NULL OR chat_type <> 'unknown'"
+        " WHERE coalesce(session_key, channel, hook_source) IS NOT NULL OR chat_type <> 'unknown'",
     )
-    return {
-        path: replace(
-            classify_session(session_id, key),
-            kind=SessionKind(kind),
-            chat_type=ChatType(chat),
-            channel=channel,
-            hook_source=hook_source,
-        )
-        for path, session_id, key, kind, chat, channel, hook_source in rows
-    }
+    return {path: columns for path, *columns in rows}
+
+
+@functools.lru_cache(maxsize=65_536)
+def _facts_of(
+    session_id: str | None, key: str | None, kind: str, chat: str, channel: str | None, hook_source: str | None
+) -> SessionFacts:
+    """Return stored facts as a record. They are asked for at every sync and hardly ever change."""
+    return replace(
+        classify_session(session_id, key),
+        kind=SessionKind(kind),
+        chat_type=ChatType(chat),
+        channel=channel,
+        hook_source=hook_source,
+    )
 
 
 def _tombstones(state: apsw.Connection) -> frozenset[str]:

@@ -327,6 +327,15 @@ def test_a_file_above_the_limit_is_named_with_size_and_limit_and_the_rest_goes_o
     assert not again.changed
 
 
+def test_a_file_that_became_small_enough_is_no_longer_named_as_left_out(tmp_path: Path) -> None:
+    workspace = write_files(tmp_path / "ws", {"memory/big.md": "- x" * 500})
+    agent = agent_over(workspace, tmp_path / "home", settings={"sources": {"max_file_bytes": 1_000}})
+    sync(agent)
+    (workspace / "memory/big.md").write_text("- The well is dry.\n", encoding="utf-8")
+    report = sync(agent)
+    assert (report.skipped, report.notes_read) == ({}, 1)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_named_like_a_note_is_named_and_never_waited_for(agent: Agent) -> None:
     os.mkfifo(agent.workspace / "memory/2026-03-19.md")

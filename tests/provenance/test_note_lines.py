@@ -11,6 +11,7 @@ from recall_runtime.notes.blocks import read_note
 from recall_runtime.provenance.note_lines import (
     MessageLookup,
     NoteLines,
+    ProvenanceHashes,
     RecalledOrigins,
     SessionMessages,
     classify_note,
@@ -268,6 +269,43 @@ def test_the_hash_of_the_records_changes_with_each_record(state: apsw.Connection
     seen.add(provenance_hash(state, NOTE, "a"))
     assert len(seen) == 4
     assert classify(state, b"- one\n").provenance_hash == provenance_hash(state, NOTE)
+
+
+RECORDS = [
+    pytest.param("UPDATE note_records SET file_hash = 'other' WHERE path = ?1", id="a record is replaced in place"),
+    pytest.param("DELETE FROM note_records WHERE path = ?1", id="a record goes"),
+    pytest.param("UPDATE reported_writes SET origin_class = 'untrusted' WHERE path = ?1", id="a write loses trust"),
+    pytest.param("DELETE FROM reported_writes WHERE path = ?1", id="a reported write goes"),
+    pytest.param("UPDATE transcripts SET read_to = 99 WHERE ?1 <> ''", id="the dumped session goes on"),
+    pytest.param("UPDATE transcripts SET session_kind = 'cron' WHERE ?1 <> ''", id="the session is of another kind"),
+    pytest.param("DELETE FROM transcripts WHERE ?1 <> ''", id="the transcript goes"),
+]
+
+
+@pytest.mark.parametrize("statement", RECORDS)
+def test_whatever_happens_to_the_records_changes_the_hash(state: apsw.Connection, statement: str) -> None:
+    report(state, AGENT, "- one")
+    with write_transaction(state):
+        store_record(state, NOTE, new_record(b"- one\n", AGENT), 1)
+    before = provenance_hash(state, NOTE, "a")
+    others = provenance_hash(state, "memory/other.md")
+    state.execute(statement, (NOTE,))
+    assert provenance_hash(state, NOTE, "a") != before
+    assert provenance_hash(state, "memory/other.md") == others
+
+
+def test_the_same_reading_again_leaves_the_hash(state: apsw.Connection) -> None:
+    report(state, AGENT, "- one")
+    before = provenance_hash(state, NOTE, "a")
+    report(state, AGENT, "- one")
+    assert provenance_hash(state, NOTE, "a") == before
+
+
+def test_the_hashes_of_one_moment_are_those_asked_for_one_by_one(state: apsw.Connection) -> None:
+    report(state, AGENT, "- one")
+    hashes = ProvenanceHashes(state)
+    for path, session in ((NOTE, None), (NOTE, "a"), (NOTE, "nobody"), ("memory/other.md", None)):
+        assert hashes.of(path, session) == provenance_hash(state, path, session)
 
 
 def test_a_recalled_text_has_the_class_of_those_who_wrote_it(state: apsw.Connection) -> None:

@@ -73,22 +73,27 @@ class StaticEmbedder:
         return unit_rows(out)
 
     def _load(self) -> None:
-        if self._tokenizer is not None:
-            return
-        from safetensors import safe_open
-        from tokenizers import Tokenizer
+        if self._tokenizer is None:
+            self._tokenizer, self._weights = _files_in(self._folder)
 
-        try:
-            with safe_open(self._folder / _WEIGHTS, framework="numpy") as file:
-                self._weights = file.get_tensor("embedding.weight")
-            tokenizer = Tokenizer.from_file(str(self._folder / _TOKENIZER))
-        except Exception as error:  # both libraries raise bare Exceptions of their own
-            raise EmbedderError(
-                f"The files of embedder static can't be read ({error})", "Reinstall the package wordllama."
-            ) from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        self._tokenizer = tokenizer
+
+@functools.lru_cache(maxsize=1)
+def _files_in(folder: Path) -> tuple[Any, Any]:
+    """Return tokenizer and weights, read once a process: that takes longer than a small sync does."""
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
+
+    try:
+        with safe_open(folder / _WEIGHTS, framework="numpy") as file:
+            weights = file.get_tensor("embedding.weight")
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+    except Exception as error:  # both libraries raise bare Exceptions of their own
+        raise EmbedderError(
+            f"The files of embedder static can't be read ({error})", "Reinstall the package wordllama."
+        ) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, weights
 
 
 def _package_folder() -> Path:
