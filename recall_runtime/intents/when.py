@@ -29,6 +29,7 @@ _IN = re.compile(
     r"\b(?:in|within|after|nach|dentro de|en|dans|d'ici|daqui a|em|через)\s+"
     r"(?:(?P<n>\d{1,3})|(?P<w>\w+)\b)?[ -]*\b(?P<u>\w+)"
 )
+_FROM_NOW = re.compile(r"\b(?:(?P<n>\d{1,3})|(?P<w>[\w-]+)) (?P<u>\w+) from (?:now|today)\b")
 _UNSPACED_IN = re.compile(
     r"(?P<n>\d{1,3}|[一二三四五六七八九十两兩]{1,3})"
     r"(?P<u>分钟|分鐘|小时|小時|钟头|天|日|周|週間|週|星期|个月|個月|か月|ヶ月|年|分|時間)(?:之)?(?:后|後|以后|以後)"
@@ -56,6 +57,10 @@ _PM = re.compile(
     r"p\.?m\b|\b(?:afternoon|evening|tonight|abends?|nachmittags?|noche|tarde|soir|noite|вечера|вечером|дня)\b"
     r"|下午|晚|傍晚|午後|夜|夕"
 )
+_QUARTERS = (
+    ("a quarter of an hour", "15 minutes"), ("einer viertelstunde", "15 minuten"), ("un cuarto de hora", "15 minutos"),
+    ("un quart d'heure", "15 minutes"), ("um quarto de hora", "15 minutos"), ("четверть часа", "15 минут"),
+)  # fmt: skip
 _STEPS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _FREQUENCIES = {"hour": "HOURLY", "day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _FREQUENCY_WORDS = {"daily": "day", "taglich": "day", "ежедневно": "day", "weekly": "week", "monthly": "month"}
@@ -120,7 +125,7 @@ def _span(folded: str, words: dict[str, str], now: dt.datetime) -> dt.datetime |
     match = _UNSPACED_IN.search(folded)
     if match is not None:
         return _later(now, _units().get(match["u"], ""), _number(match["n"]) or 0)
-    for match in _IN.finditer(folded):
+    for match in (*_FROM_NOW.finditer(folded), *_IN.finditer(folded)):
         amount = int(match["n"]) if match["n"] else _number(match["w"]) if match["w"] else 1
         unit = _units().get(match["u"])
         if amount and unit:
@@ -219,9 +224,11 @@ def _at(day: dt.date, hour: dt.time, zone: ZoneInfo) -> dt.datetime:
 
 
 def _joined(folded: str) -> str:
-    """Write the day words of two parts as one word."""
+    """Write the day words of two parts as one word, and quarters of an hour as minutes."""
     for phrase in ("day after tomorrow", "pasado manana", "depois de amanha", "esta noche", "ce soir", "de la manana"):
         folded = folded.replace(phrase, phrase.replace(" ", "-"))
+    for quarter, minutes in _QUARTERS:
+        folded = folded.replace(quarter, minutes)
     return re.sub(r"половин[уе] (\w+го)", r"половину-\1", folded)
 
 

@@ -44,9 +44,13 @@ def test_worked_messages_that_do_not_ask(message: str) -> None:
     assert not asks_about_past(message)
 
 
-@pytest.mark.parametrize("split", ["test", "tune"])
+@pytest.mark.parametrize("split", ["test", "tune", "fresh", "later", "third"])
 def test_f1_on_the_labelled_set(split: str) -> None:
-    """Asked for: at least 0.95 on the half kept apart (issue on recall, 6)."""
+    """Asked for: at least 0.95 on the half kept apart (issue on recall, 6).
+
+    The last three were written blind, before the cues were read or after they were mended; their first runs stand in
+    docs/decisions.md.
+    """
     rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
     right = wrong = missed = 0
     for row in (row for row in rows if row["split"] == split):

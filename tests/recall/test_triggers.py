@@ -133,4 +133,5 @@ def test_the_labelled_set_is_as_large_and_broad_as_asked() -> None:
     rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
     assert len(rows) >= 300
     assert {row["language"] for row in rows} >= {"en", "de", "es", "fr", "pt", "ru", "zh", "ja"}
-    assert {(row["split"], row["fires"]) for row in rows} == {(a, b) for a in ("tune", "test") for b in (True, False)}
+    splits = ("tune", "test", "fresh")
+    assert {(row["split"], row["fires"]) for row in rows} == {(a, b) for a in splits for b in (True, False)}
