@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 import apsw
 
 from memory_assets.consolidation.candidates import load_candidates
-from memory_assets.consolidation.deterministic import against_file, follow, reduce_night
+from memory_assets.consolidation.deterministic import against_file, follow, overtaken, reduce_night
 from memory_assets.consolidation.entries import load_entries
 from memory_assets.consolidation.model_step import ask
 from memory_assets.consolidation.plan import MemoryPlan, build, line_of
-from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
+from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, Overtaken, PriorEntry, Refused
 from memory_assets.consolidation.user_file import UserFilePlan, plan_user_file
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
+from recall_runtime.curated.history import UNDONE_BY
 from recall_runtime.curated.writer import Base, Recovery, Step, WritePlan, apply, read_base, recover
-from recall_runtime.lineage_keys.book import LineageBook, LineageClaim
+from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.lineage_keys.stored import assign_keys
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
@@ -32,6 +33,9 @@ from recall_runtime.storage.connection import open_reader, write_transaction
 from recall_runtime.vocabulary import CandidateStatus, Gate, Operation, StatementKind
 
 NO_MODEL = "no model is configured"
+CONFLICTS = "conflicts"  # in a ledger row's ``gate``
+IN_PART = "not for every project"
+OVERTAKEN = "both stood in the file before it was known that they are about one thing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +236,16 @@ def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_m
     if file.unwritable is not None:
         waiting = tuple(Refused(candidate.claim_id, Gate.WRITE, file.unwritable) for candidate in facts)
         return _Planned(WritePlan(base, base.content, Effects()), refused=waiting, problems=(file.unwritable,))
-    scoped = [_in_scope_of_priors(candidate, file.entries) for candidate in facts]
-    decisions, refused = _decide(night, scoped, file.entries, ask_model=ask_model)
+    decisions, refused = _decide(night, facts, file.entries, ask_model=ask_model)
+    decisions = [_in_scope_of_priors(decision) for decision in decisions]
     plan = build(
-        base.content, file.entries, decisions, night.agent.settings.dreaming.deep, day=night.day, mode=night.mode
+        base.content,
+        file.entries,
+        decisions,
+        night.agent.settings.dreaming.deep,
+        day=night.day,
+        mode=night.mode,
+        overtaken=_not_brought_back(night.state, overtaken(file.entries)),
     )
     refused = _with_successors([*refused, *plan.refused], plan, file.entries)
     effects = _effects(night, plan, refused)
@@ -245,16 +255,6 @@ def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_m
         tuple(refused),
         plan.conflicts,
     )
-
-
-def _in_scope_of_priors(candidate: Candidate, entries: Sequence[PriorEntry]) -> Candidate:
-    """Give a candidate that names no project the project of the entry it is about to replace."""
-    if candidate.project_key is not None or candidate.lineage_key is None:
-        return candidate
-    scopes = {entry.project_key for entry in entries if entry.lineage_key == candidate.lineage_key} - {None}
-    if len(scopes) != 1:
-        return candidate
-    return replace(candidate, annotations=replace(candidate.annotations, project_key=scopes.pop()))
 
 
 def _decide(
@@ -277,31 +277,34 @@ def _decide(
             [decision.candidate for decision in written],
             entries,
             max_loss=night.agent.settings.dreaming.deep.max_prior_entry_loss_fraction,
-            same_subject=lambda candidate, prior: _same_thing(night.book, candidate, prior),
+            book=night.book,
         )
         night.calls += outcome.calls
-        night.why = outcome.reason
-        if outcome.decisions is not None:
+        night.why = f"{IN_PART}: {outcome.reason}" if outcome.reason and outcome.decisions else outcome.reason
+        if outcome.decisions:
             night.mode = Mode.MODEL
-            ruled = {decision.candidate.entry_key: decision for decision in written}
-            decisions = [decision for decision in decisions if not decision.writes]
-            decisions += [
-                _keep_conflict(decision, ruled[decision.candidate.entry_key]) for decision in outcome.decisions
-            ]
+            proposed = {decision.candidate.entry_key: decision for decision in outcome.decisions}
+            decisions = [_chosen(ruled, proposed.get(ruled.candidate.entry_key)) for ruled in decisions]
     following, lost = follow(joined, decisions, refused)
     return decisions + following, refused + lost
 
 
-def _keep_conflict(proposed: Decision, ruled: Decision) -> Decision:
-    """Return the model's decision, or the rules' own when only they see that a hand-written entry is contradicted."""
+def _chosen(ruled: Decision, proposed: Decision | None) -> Decision:
+    """Return the model's decision; the rules' own without one, or when only they see that two entries contradict."""
+    if proposed is None:
+        return ruled
     unseen = proposed.operation is Operation.ADDED and ruled.operation is Operation.SUPERSEDED
     return ruled if unseen else proposed
 
 
-def _same_thing(book: LineageBook, candidate: Candidate, prior: PriorEntry) -> bool:
-    """Return whether subject and slots are equal: what a model may supersede beyond equal keys."""
-    mine = book.coarse_of(LineageClaim(candidate.claim_id, candidate.text, candidate.project_key))
-    return mine is not None and mine == book.coarse_of(LineageClaim("", prior.text, prior.project_key))
+def _in_scope_of_priors(decision: Decision) -> Decision:
+    """Give a candidate without annotation the project of the entries it replaces: it belongs where they did."""
+    candidate = decision.candidate
+    scopes = {prior.project_key for prior in decision.priors}
+    if decision.operation is not Operation.SUPERSEDED or candidate.project_key is not None or len(scopes) != 1:
+        return decision
+    annotations = replace(candidate.annotations, project_key=scopes.pop())
+    return replace(decision, candidate=replace(candidate, annotations=annotations))
 
 
 def _with_successors(refused: Sequence[Refused], plan: MemoryPlan, entries: Sequence[PriorEntry]) -> list[Refused]:
@@ -334,12 +337,26 @@ def _effects(night: _Night, plan: MemoryPlan, refused: Sequence[Refused]) -> Eff
                 candidate.sources,
                 tuple(prior.line for prior in decision.priors) if decision.writes else (),
                 candidate.lineage_key,
-                {"mode": night.mode.value, "because": decision.because, **candidate.gate},
+                {"mode": night.mode.value, "because": decision.because, **_told(plan, decision), **candidate.gate},
             )
         )
         claims.append(ClaimChange(candidate.claim_id, CandidateStatus.PROMOTED, None, night.now_ms, key))
         if decision.operation is Operation.SUPERSEDED:
-            claims += _retired(night.state, decision, key)
+            claims += _retired(night.state, decision.priors, key)
+    for one in plan.overtaken:
+        key = one.newer.keys[-1]
+        gate = {"mode": Mode.DETERMINISTIC.value, "because": OVERTAKEN}
+        ledger.append(
+            LedgerEntry(
+                Operation.SUPERSEDED,
+                key,
+                one.newer.line,
+                priors=(one.entry.line,),
+                lineage_key=one.newer.lineage_key,
+                gate=gate,
+            )
+        )
+        claims += _retired(night.state, (one.entry,), key)
     for entry in plan.dropped:
         row = LedgerEntry(Operation.DROPPED, entry.keys[-1], entry.line, entry.claim_id, lineage_key=entry.lineage_key)
         ledger.append(row)
@@ -351,9 +368,31 @@ def _effects(night: _Night, plan: MemoryPlan, refused: Sequence[Refused]) -> Eff
     return Effects(tuple(ledger), tuple(claims))
 
 
-def _retired(state: apsw.Connection, decision: Decision, successor: str) -> Iterator[ClaimChange]:
+def _told(plan: MemoryPlan, decision: Decision) -> dict[str, list[dict[str, int | str]]]:
+    """Return what the owner is told about an entry written tonight, kept with it: a second run finds it there."""
+    told = [one for one in plan.conflicts if decision.writes and one.entry_key == decision.candidate.entry_key]
+    return {CONFLICTS: [{"line": one.line, "message": one.message} for one in told]} if told else {}
+
+
+def _not_brought_back(state: apsw.Connection, found: Sequence[Overtaken]) -> list[Overtaken]:
+    """Leave out those that the owner brought back by undoing the sweep that had retired them."""
+    if not found:
+        return []
+    undone = {
+        (key, prior)
+        for key, priors in state.execute(
+            "SELECT l.entry_key, l.priors FROM ledger l JOIN ledger u ON u.sweep_id = ? || l.sweep_id"
+            " AND u.entry_key = l.entry_key AND u.operation = ? WHERE l.gate ->> '$.because' = ?",
+            (UNDONE_BY, Operation.UNDONE, OVERTAKEN),
+        )
+        for prior in json.loads(priors)
+    }
+    return [one for one in found if (one.newer.keys[-1], one.entry.line) not in undone]
+
+
+def _retired(state: apsw.Connection, priors: Sequence[PriorEntry], successor: str) -> Iterator[ClaimChange]:
     """Yield the change of every claim whose entry a supersession takes out of the file."""
-    for key in {key for prior in decision.priors for key in prior.keys}:
+    for key in {key for prior in priors for key in prior.keys}:
         rows = state.execute(
             "SELECT claim_id, promoted_at FROM claims WHERE entry_key = ? AND status = ?",
             (key, CandidateStatus.PROMOTED),

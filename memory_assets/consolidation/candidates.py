@@ -21,7 +21,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.compose import cap_snippet, importance_of, triggers_of
 from recall_runtime.lineage_keys.book import LineageBook
-from recall_runtime.lineage_keys.succession import stands_beside, values_of
+from recall_runtime.lineage_keys.succession import corrects, stands_beside, values_of
 from recall_runtime.notes.annotations import INVALID_PROJECT
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated
@@ -117,7 +117,7 @@ def _candidate(
         lineage_key=lineage_key or None,
         values=values_of(text),
         members=members,
-        is_correction=any(correction_lead_end(place.text) for place in live),
+        is_correction=any(corrects(place.text) for place in live),
         gate=gate,
     )
     newer = _newer_claim(state, candidate)

@@ -11,10 +11,12 @@ beats a newer, and a statement that says it stands *beside* another ("also", "a 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from memory_assets.consolidation.records import Candidate, Decision, PriorEntry, Refused
+from memory_assets.consolidation.records import Candidate, Conflict, Decision, Overtaken, PriorEntry, Refused
 from recall_runtime.lineage_keys.succession import retires, says_no_longer, stands_beside
-from recall_runtime.notes.identity import normalise, same_claim
+from recall_runtime.notes.identity import normalise, same_claim, subject_words
 from recall_runtime.vocabulary import Gate, Operation
+
+MAX_MEANT = 3  # entries that an unclear correction may mean
 
 
 def decide(candidates: Sequence[Candidate], entries: Sequence[PriorEntry]) -> tuple[list[Decision], list[Refused]]:
@@ -89,6 +91,49 @@ def against_file(candidate: Candidate, entries: Sequence[PriorEntry]) -> Decisio
     if priors:
         return Decision(candidate, Operation.SUPERSEDED, priors, "a newer value for the same thing")
     return Decision(candidate, Operation.ADDED, because="new")
+
+
+def overtaken(entries: Sequence[PriorEntry]) -> list[Overtaken]:
+    """Return the entries that a newer entry beside them retires, in the order of the file.
+
+    Both were written while nobody had said which project they belong to, so neither had a lineage key to meet by.
+    """
+    lineages: dict[str, list[PriorEntry]] = {}
+    for entry in entries:
+        if entry.lineage_key is not None:
+            lineages.setdefault(entry.lineage_key, []).append(entry)
+    found = []
+    for lineage in lineages.values():
+        newest = max(lineage, key=lambda entry: entry.observed_at)
+        found += [
+            Overtaken(entry, newest)
+            for entry in lineage
+            if entry.observed_at < newest.observed_at
+            and entry.replaceable
+            and entry.keys
+            and newest.keys
+            and not stands_beside(entry.text)
+            and retires(newest, entry)
+        ]
+    return sorted(found, key=lambda one: one.entry.start_line)
+
+
+def unclear(candidate: Candidate, entries: Sequence[PriorEntry]) -> list[Conflict]:
+    """Return the entries that a correction may mean which gives no value by which to find them.
+
+    Those that share most of what it names; more than a few of them are no clue.
+    """
+    if not candidate.is_correction or candidate.values:
+        return []
+    named = subject_words(candidate.text)
+    shared = [(len(named & subject_words(entry.text)), entry) for entry in entries]
+    most = max((count for count, _ in shared), default=0)
+    meant = [entry for count, entry in shared if count == most] if most else []
+    if len(meant) > MAX_MEANT:
+        return []
+    return [
+        Conflict(entry.entry_line, entry.text, candidate.text, candidate.entry_key, is_certain=False) for entry in meant
+    ]
 
 
 def _best(entries: Iterable[PriorEntry]) -> PriorEntry | None:

@@ -5,13 +5,14 @@ Does not belong here: the rules (``consolidation.validate``), clients (``recall_
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory_assets.consolidation.records import Candidate, Decision, PriorEntry
-from memory_assets.consolidation.validate import RejectedAnswerError, Shown, read_answer, validate
+from memory_assets.consolidation.validate import RejectedAnswerError, Shown, projects_of, read_answer, validate
 from recall_runtime.errors import ModelError
+from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.models.protocol import ChatMessage, ChatModel, ChatRequest, ChatRole
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, SessionKind
@@ -53,9 +54,12 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelOutcome:
-    """Decisions of all groups, or the reason why there are none. ``calls`` counts completions asked for."""
+    """The decisions of the groups whose answer held. ``reason`` says why another group has none, or is empty.
 
-    decisions: tuple[Decision, ...] | None
+    ``calls`` counts completions asked for.
+    """
+
+    decisions: tuple[Decision, ...]
     reason: str = ""
     calls: int = 0
 
@@ -66,36 +70,41 @@ def ask(
     entries: Sequence[PriorEntry],
     *,
     max_loss: float,
-    same_subject: Callable[[Candidate, PriorEntry], bool],
+    book: LineageBook,
 ) -> ModelOutcome:
-    """Return the model's validated decisions for all groups; never raises for what a model does.
+    """Return the model's validated decisions, group by group; never raises for what a model does.
 
+    A group is what belongs to one project by its lineage subject, annotated or named in the text; one completion each.
     Candidates are checked once more before a prompt is built: only owner or agent, only interactive sessions.
     """
     for candidate in candidates:
         if candidate.origin_class not in ELIGIBLE_ORIGINS or candidate.session_kind is not SessionKind.INTERACTIVE:
-            return ModelOutcome(None, "a candidate may not be shown to a model")
+            return ModelOutcome((), "a candidate may not be shown to a model")
     decisions: list[Decision] = []
+    reasons: dict[str, None] = {}
     calls = 0
-    for project in sorted({candidate.project_key or "" for candidate in candidates}):
-        group = [candidate for candidate in candidates if (candidate.project_key or "") == project]
-        own = [entry for entry in entries if (entry.project_key or "") == project]
-        shown = _shown(group, own)
+    projects = [projects_of(book, candidate) for candidate in candidates]
+    standing = [projects_of(book, entry) for entry in entries]
+    for project in sorted(set(projects)):
+        group = [candidate for candidate, own in zip(candidates, projects, strict=True) if own == project]
+        beside = [entry for entry, own in zip(entries, standing, strict=True) if own == project]
+        shown = _shown(group, beside)
+        request = _request(shown, beside, project)
         reason = ""
         for _ in range(ATTEMPTS):
             calls += 1
             try:
-                answer = model.complete(_request(shown, own))
+                answer = model.complete(request)
                 parsed = read_answer(answer.data, answer.text)
-                decisions += validate(parsed, shown, entries, max_loss=max_loss, same_subject=same_subject)
+                decisions += validate(parsed, shown, entries, max_loss=max_loss, book=book)
             except (ModelError, RejectedAnswerError) as error:
                 reason = str(error)
             else:
                 reason = ""
                 break
         if reason:
-            return ModelOutcome(None, reason, calls)
-    return ModelOutcome(tuple(decisions), calls=calls)
+            reasons[reason] = None
+    return ModelOutcome(tuple(decisions), "; ".join(reasons), calls)
 
 
 def _shown(group: Sequence[Candidate], entries: Sequence[PriorEntry]) -> Shown:
@@ -110,10 +119,10 @@ def _shown(group: Sequence[Candidate], entries: Sequence[PriorEntry]) -> Shown:
     return Shown(keys, {line: entry for line, entry in lines.items() if line not in doubled})
 
 
-def _request(shown: Shown, entries: Sequence[PriorEntry]) -> ChatRequest:
+def _request(shown: Shown, entries: Sequence[PriorEntry], project: str) -> ChatRequest:
     payload = {
         "currentMemory": "\n".join(redact(entry.line) for entry in entries),
-        "candidates": [_payload(key, candidate) for key, candidate in shown.candidates.items()],
+        "candidates": [_payload(key, candidate, project) for key, candidate in shown.candidates.items()],
     }
     return ChatRequest(
         messages=(
@@ -126,7 +135,7 @@ def _request(shown: Shown, entries: Sequence[PriorEntry]) -> ChatRequest:
     )
 
 
-def _payload(key: str, candidate: Candidate) -> dict[str, Any]:
+def _payload(key: str, candidate: Candidate, project: str) -> dict[str, Any]:
     source = candidate.sources[0] if candidate.sources else None
     return {
         "key": key,
@@ -137,6 +146,6 @@ def _payload(key: str, candidate: Candidate) -> dict[str, Any]:
             "sessionKind": candidate.session_kind.value,
             "observedAt": candidate.observed_at,
         },
-        "projectKey": candidate.project_key,
+        "projectKey": project or None,
         "supersedesKey": candidate.lineage_key,
     }

@@ -8,8 +8,9 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory_assets.consolidation.deterministic import unclear
 from memory_assets.consolidation.entries import read_entries
-from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
+from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, Overtaken, PriorEntry, Refused
 from memory_assets.consolidation.validate import allowed_losses
 from recall_runtime.config import DeepSettings
 from recall_runtime.curated.compose import (
@@ -34,6 +35,7 @@ class MemoryPlan:
     decisions: tuple[Decision, ...]
     refused: tuple[Refused, ...]
     dropped: tuple[PriorEntry, ...] = ()
+    overtaken: tuple[Overtaken, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
 
@@ -52,27 +54,32 @@ def build(
     *,
     day: dt.date,
     mode: Mode,
+    overtaken: Sequence[Overtaken] = (),
 ) -> MemoryPlan:
     """Return the plan that ``decisions`` give on ``content``, cut to what one night may do.
 
     Bounds, each leaving what does not fit eligible: characters added (``max_added_characters``, best score first),
-    entries taken away (``max_prior_entry_loss_fraction`` of all, but always one supersession), size of the file
+    entries taken away (``max_prior_entry_loss_fraction`` of all, but always one supersession; the candidates' first,
+    then those that are ``overtaken`` by an entry of the file), size of the file
     (``memory_budget_characters``: whole generated entries go, oldest first, then the weakest candidates wait).
     A hand-written entry that a decision would replace stays, and is reported beside the newer one.
     """
     decisions, conflicts = _spare_hand_written(decisions)
-    kept, refused = _within_loss(decisions, allowed_losses(len(entries), settings.max_prior_entry_loss_fraction))
+    allowed = allowed_losses(len(entries), settings.max_prior_entry_loss_fraction)
+    kept, refused = _within_loss(decisions, allowed)
     kept, too_much = _within_growth(kept, settings.max_added_characters)
     refused += too_much
+    retired = _still_overtaken(overtaken, kept, allowed)
+    gone = [one.entry for one in retired]
     limit = settings.memory_budget_characters
     while True:
         dropped: list[PriorEntry] = []
-        composed = _compose(content, kept, dropped, day, mode)
-        for entry in _droppable(entries, kept, settings):
+        composed = _compose(content, kept, [*dropped, *gone], day, mode)
+        for entry in _droppable(entries, kept, retired, allowed):
             if _fits(composed, content, limit):
                 break
             dropped.append(entry)
-            composed = _compose(content, kept, dropped, day, mode)
+            composed = _compose(content, kept, [*dropped, *gone], day, mode)
         if _fits(composed, content, limit):
             break
         weakest = max((decision for decision in kept if decision.writes), key=lambda one: one.candidate.rank)
@@ -84,11 +91,13 @@ def build(
         waiting = [Refused(decision.candidate.claim_id, Gate.WRITE, hidden) for decision in kept]
         return MemoryPlan(content, (), (*refused, *waiting))
     names = {decision.candidate.entry_key for decision in kept}
-    told = tuple(conflict for conflict, key in conflicts if key in names)
-    return MemoryPlan(composed, tuple(kept), tuple(refused), tuple(dropped), told)
+    told = [conflict for conflict in conflicts if conflict.entry_key in names]
+    added = [one.candidate for one in kept if one.operation is Operation.ADDED]
+    told += [conflict for candidate in added for conflict in unclear(candidate, entries)]
+    return MemoryPlan(composed, tuple(kept), tuple(refused), tuple(dropped), tuple(retired), tuple(told))
 
 
-def _spare_hand_written(decisions: Sequence[Decision]) -> tuple[list[Decision], list[tuple[Conflict, str]]]:
+def _spare_hand_written(decisions: Sequence[Decision]) -> tuple[list[Decision], list[Conflict]]:
     spared = []
     conflicts = []
     for decision in decisions:
@@ -97,7 +106,7 @@ def _spare_hand_written(decisions: Sequence[Decision]) -> tuple[list[Decision], 
             continue
         priors = tuple(prior for prior in decision.priors if prior.replaceable)
         conflicts += [
-            (Conflict(prior.entry_line, prior.line, decision.candidate.text), decision.candidate.entry_key)
+            Conflict(prior.entry_line, prior.line, decision.candidate.text, decision.candidate.entry_key)
             for prior in decision.priors
             if not prior.replaceable
         ]
@@ -154,12 +163,26 @@ def _compose(
     return append_entries(left, section_heading(day, consolidated=mode is Mode.MODEL), fresh) if fresh else left
 
 
-def _droppable(entries: Sequence[PriorEntry], kept: Sequence[Decision], settings: DeepSettings) -> list[PriorEntry]:
+def _still_overtaken(overtaken: Sequence[Overtaken], kept: Sequence[Decision], allowed: int) -> list[Overtaken]:
+    """Return which of ``overtaken`` tonight's decisions leave standing, as many as may still go."""
+    touched = {prior.start_line for decision in kept for prior in decision.priors}
+    free = max(1, allowed) - _taken(kept)
+    left = [one for one in overtaken if touched.isdisjoint((one.entry.start_line, one.newer.start_line))]
+    return left[: max(0, free)]
+
+
+def _taken(kept: Sequence[Decision]) -> int:
+    return sum(len(one.priors) for one in kept if one.operation is Operation.SUPERSEDED)
+
+
+def _droppable(
+    entries: Sequence[PriorEntry], kept: Sequence[Decision], retired: Sequence[Overtaken], allowed: int
+) -> list[PriorEntry]:
     """Return the generated entries the budget may drop tonight, oldest first."""
-    gone = {prior.start_line for decision in kept for prior in decision.priors}
-    superseded = sum(len(one.priors) for one in kept if one.operation is Operation.SUPERSEDED)
-    free = allowed_losses(len(entries), settings.max_prior_entry_loss_fraction) - superseded
-    candidates = [entry for entry in entries if entry.generated and entry.start_line not in gone]
+    touched = {prior.start_line for decision in kept for prior in decision.priors}
+    touched |= {entry.start_line for one in retired for entry in (one.entry, one.newer)}
+    free = allowed - _taken(kept) - len(retired)
+    candidates = [entry for entry in entries if entry.generated and entry.start_line not in touched]
     return sorted(candidates, key=lambda entry: (entry.day, entry.start_line))[: max(0, free)]
 
 

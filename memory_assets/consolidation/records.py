@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from recall_runtime.curated.effects import Source
-from recall_runtime.lineage_keys.succession import GIVEN
+from recall_runtime.lineage_keys.succession import GIVEN, corrects
 from recall_runtime.records import Annotations
 from recall_runtime.vocabulary import Operation, OriginClass, SessionKind, StatementKind
 
@@ -85,6 +85,11 @@ class PriorEntry:
     claim_id: str | None = None
 
     @property
+    def is_correction(self) -> bool:
+        """Whether its text begins as a correction of an earlier one."""
+        return corrects(self.text)
+
+    @property
     def replaceable(self) -> bool:
         """Whether a newer claim may take its place: a line below it belongs to somebody else."""
         return self.derived and not self.has_children
@@ -110,6 +115,14 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Overtaken:
+    """An entry that stands in the file although a newer entry of the file gives another value for the same thing."""
+
+    entry: PriorEntry
+    newer: PriorEntry
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A candidate that is not written tonight. It stays eligible unless ``superseded_by`` names its successor."""
 
@@ -121,8 +134,21 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A hand-written entry that a newer claim contradicts: both stand, the owner decides."""
+    """An entry that a newer claim contradicts, or may contradict: both stand, the owner decides.
+
+    ``is_certain``: it says another value of the very same thing, but was written by hand. Else the newer claim calls
+    itself a correction and does not say of what.
+    """
 
     line: int
-    hand_written: str
+    standing: str
     newer: str
+    entry_key: str  # of the newer one
+    is_certain: bool = True
+
+    @property
+    def message(self) -> str:
+        """One line for the owner that names both."""
+        if self.is_certain:
+            return f"stands by hand, and a newer claim says otherwise: {self.newer}"
+        return f"may be out of date: {self.standing} Written tonight: {self.newer}"

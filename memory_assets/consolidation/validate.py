@@ -8,13 +8,14 @@ The model returns decisions, never text. Any broken rule rejects the whole answe
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory_assets.consolidation.records import Candidate, Decision, PriorEntry
+from recall_runtime.lineage_keys.book import LineageBook, LineageClaim
 from recall_runtime.lineage_keys.succession import GIVEN
 from recall_runtime.notes.identity import normalise
 from recall_runtime.text.words import index_text
@@ -72,7 +73,7 @@ def validate(
     entries: Sequence[PriorEntry],
     *,
     max_loss: float,
-    same_subject: Callable[[Candidate, PriorEntry], bool],
+    book: LineageBook,
 ) -> list[Decision]:
     """Return the decisions of one project group, in the order of its candidates.
 
@@ -81,7 +82,7 @@ def validate(
         shown: What it was shown.
         entries: All entries of the file, for the loss bound and for texts that are already there.
         max_loss: Largest share of entries that may be replaced.
-        same_subject: Whether a prior is about the same thing as a candidate, by the lineage rules.
+        book: The lineage rules: whether a prior may be about the same thing as a candidate, and in which projects.
 
     Raises:
         RejectedAnswerError: a rule is broken; the message names it.
@@ -94,7 +95,7 @@ def validate(
     decisions = []
     for key, candidate in shown.candidates.items():
         decision = _decision(by_key[key], candidate, shown)
-        _check(decision, entries, present, same_subject)
+        _check(decision, entries, present, book)
         decisions.append(decision)
     taken = [prior.start_line for decision in decisions for prior in decision.priors]
     if len(taken) != len(set(taken)):
@@ -102,6 +103,11 @@ def validate(
     if len(taken) > max(1, allowed_losses(len(entries), max_loss)):
         raise RejectedAnswerError("more entries would be replaced than one night may replace")
     return decisions
+
+
+def projects_of(book: LineageBook, one: Candidate | PriorEntry) -> str:
+    """Return the projects that a candidate or an entry belongs to by what it says, else by its annotation."""
+    return book.projects_of(_claim(one))
 
 
 def allowed_losses(entries: int, max_loss: float) -> int:
@@ -128,7 +134,7 @@ def _check(
     decision: Decision,
     entries: Sequence[PriorEntry],
     present: set[str],
-    same_subject: Callable[[Candidate, PriorEntry], bool],
+    book: LineageBook,
 ) -> None:
     candidate, priors = decision.candidate, decision.priors
     lineage = [
@@ -143,7 +149,7 @@ def _check(
         return
     _require(bool(priors), "a merge or supersession names no prior entry")
     for prior in priors:
-        _require(prior.project_key == candidate.project_key, "a prior entry belongs to another project")
+        _require(projects_of(book, prior) == projects_of(book, candidate), "a prior entry belongs to another project")
         _require(not prior.has_children, "a prior entry owns lines below it")
     if decision.operation is Operation.MERGED:
         same = all(normalise(prior.text) == normalise(candidate.text) for prior in priors)
@@ -152,17 +158,15 @@ def _check(
     for prior in priors:
         _require(prior.observed_at <= candidate.observed_at, "an older observation replaces a newer one")
         _require(prior.values != candidate.values or not candidate.values, "a supersession changes no value")
-        _require(_may_replace(candidate, prior, same_subject), "a prior entry is about something else")
+        _require(_may_replace(candidate, prior, book), "a prior entry is about something else")
     if lineage and {entry.start_line for entry in lineage if entry.replaceable} - {p.start_line for p in priors}:
         raise RejectedAnswerError("a supersession leaves an entry of the same lineage standing")
 
 
-def _may_replace(
-    candidate: Candidate, prior: PriorEntry, same_subject: Callable[[Candidate, PriorEntry], bool]
-) -> bool:
+def _may_replace(candidate: Candidate, prior: PriorEntry, book: LineageBook) -> bool:
     if candidate.lineage_key and prior.lineage_key == candidate.lineage_key:
         return True
-    if same_subject(candidate, prior):
+    if book.may_be_one(_claim(candidate), _claim(prior)):
         return True
     given = candidate.lineage_key is not None and candidate.lineage_key.startswith(GIVEN)
     if not given or (prior.lineage_key or "").startswith(GIVEN):
@@ -170,6 +174,10 @@ def _may_replace(
     words = set(index_text((candidate.lineage_key or "").removeprefix(GIVEN).replace("-", " ")).split())
     held = words & set(index_text(prior.text).split())
     return bool(words) and len(held) / len(words) >= MIN_KEY_WORDS_SHARED
+
+
+def _claim(one: Candidate | PriorEntry) -> LineageClaim:
+    return LineageClaim(one.claim_id or "", one.text, one.project_key)
 
 
 def _require(condition: bool, otherwise: str) -> None:

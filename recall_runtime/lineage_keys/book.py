@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from recall_runtime.lineage_keys.specifics import Specifics, letter_words, specifics_of
 from recall_runtime.lineage_keys.succession import GIVEN, corrects
-from recall_runtime.notes.identity import common_words
+from recall_runtime.notes.identity import common_words, shares_subject
 from recall_runtime.text.words import index_text
 
 NAMED = "name:"
@@ -96,9 +96,24 @@ class LineageBook:
         peers.append(_Peer(key, words))
         return key
 
-    def coarse_of(self, claim: LineageClaim) -> str | None:
-        """Return subject and slots alone: what a validator accepts as "the same thing" from a model."""
-        return self._coarse(claim, specifics_of(claim.text))
+    def projects_of(self, claim: LineageClaim) -> str:
+        """Return the known projects that ``claim`` is about, joined by ``; ``; empty when nobody said which."""
+        subject = self.subject_of(claim, specifics_of(claim.text))
+        return "" if subject is None or subject.startswith(NAMED) else subject
+
+    def may_be_one(self, first: LineageClaim, second: LineageClaim) -> bool:
+        """Return whether two claims may be about the same thing: what a model may supersede beyond equal keys.
+
+        Subject and slots are equal. Where no project is known, the texts must name the same thing instead.
+        """
+        coarse = self._coarse(first, specifics_of(first.text))
+        if coarse is not None and coarse == self._coarse(second, specifics_of(second.text)):
+            return True
+        slots = specifics_of(first.text).slots
+        if not slots or slots != specifics_of(second.text).slots:
+            return False
+        known = self.projects_of(first) or self.projects_of(second)
+        return not known and shares_subject(first.text, second.text)
 
     def _coarse(self, claim: LineageClaim, specifics: Specifics) -> str | None:
         slots = specifics.slots

@@ -46,7 +46,8 @@ _NO_LABEL_WORDS = """
     the then this to under up use uses was were will with at about until since before after only now us than más
     am auf aus bei bis das dem den der die ein eine für hat im in ist mit nach nur oder seit sind
     und unter vom von vor zu zum
-    a al con de del desde el en es hasta la las los para por que se son un una y
+    a al con de del desde el en es hasta la las los o para por que se son u un una y
+    e et ou
     в во до за из и к на не от по с со это
     at most least max min exactly roughly around almost nearly
 """

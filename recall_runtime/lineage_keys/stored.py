@@ -137,7 +137,8 @@ def written_entry(state: apsw.Connection, entry_keys: Iterable[str]) -> WrittenE
     for key in entry_keys:
         row = state.execute(
             "SELECT claim_id, text, lineage_key, CASE gate ->> '$.because' WHEN 'remember' THEN at END FROM ledger"
-            " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) ORDER BY ledger_id DESC LIMIT 1",
+            " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) AND claim_id IS NOT NULL"
+            " ORDER BY ledger_id DESC LIMIT 1",
             (key, MEMORY_FILE, Operation.ADDED, Operation.SUPERSEDED),
         ).fetchone()
         if row is None:

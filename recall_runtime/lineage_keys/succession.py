@@ -20,6 +20,10 @@ _NO_LONGER = re.compile(
     r"|\bya no\b|\bбольше не\b|不再|已不|ではなくなった",
     re.IGNORECASE,
 )
+# Words that can be nothing else even before a comma; "Now," and "New," can.
+_OPENING_CORRECTION = re.compile(
+    r"(?:correction|korrektur|corrección|correção|исправление|поправка|更正|訂正|修正|정정)\s*[,，、]", re.IGNORECASE
+)
 _BESIDE = word_set(
     fold(
         """also additionally another second too besides auch ebenfalls zusätzlich weitere también además otro otra
@@ -77,8 +81,8 @@ def values_of(text: str) -> frozenset[str]:
 
 
 def corrects(text: str) -> bool:
-    """Return whether the statement begins as a correction of an earlier one (``Update:``, ``更正：``)."""
-    return correction_lead_end(text) > 0
+    """Return whether the statement begins as a correction (``Update:``, ``更正：``, ``Correction,``)."""
+    return correction_lead_end(text) > 0 or _OPENING_CORRECTION.match(text) is not None
 
 
 def says_no_longer(text: str) -> bool:

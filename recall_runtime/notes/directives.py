@@ -4,6 +4,7 @@ Belongs here: recognising them by their form and giving them the imperative form
 Does not belong here: whether the speaker may give directives (``provenance``), which matter one is about
 (``user_model``).
 
+A polite wish that leaves its verb out ("Prices in dollars, please.") is one as well, in a speaker's own words.
 Conservative: an imperative about a thing of a project ("Never migrate x in one go; use batch 39057") is a fact.
 """
 
@@ -46,6 +47,18 @@ _ASKING = re.compile(
     r"|have|had|think)\b",
     re.IGNORECASE,
 )
+# "Prices in dollars, please": a wish without its verb, such as stands before each form here.
+_FEW_WORDS = r"(?!(?:the|my|your|this|that)\b)\w[\w-]*(?: [\w-]+)?"
+_VERBLESS = (
+    (
+        "Prefer",
+        re.compile(rf"(?:(?:the|all|my|your) )?(?:\w+ )?\w+s (?:in|as|with|without) {_FEW_WORDS}", re.IGNORECASE),
+    ),
+    ("Bevorzuge", re.compile(r"[A-ZÄÖÜ]\w+ (?:in|auf|als|ohne|mit) [A-ZÄÖÜ]\w+")),
+    ("Prefiere", re.compile(rf"\w+s en {_FEW_WORDS}", re.IGNORECASE)),
+    ("Prefira", re.compile(rf"\w+s em {_FEW_WORDS}", re.IGNORECASE)),
+    ("Предпочитай", re.compile(rf"\w+[ыи] (?:в|на|без) {_FEW_WORDS}", re.IGNORECASE)),
+)
 _LONG_NUMBER = re.compile(r"\d{4,}")
 
 
@@ -79,12 +92,22 @@ def _wish(text: str, *, is_message: bool) -> str | None:
         plain = _POLITE.sub("", plain, count=1) if _POLITE.match(plain) else plain
         if plain == before:
             break
+    polite = _POLITE_END.search(plain) is not None
     plain = _POLITE_END.sub("", plain)
     if _IMPERATIVE.match(plain):
         return plain
+    if is_message and polite and (unsaid := _unsaid_verb(plain)):
+        noun = plain if unsaid == "Bevorzuge" else plain[:1].lower() + plain[1:]
+        return f"{unsaid} {noun}"
     if is_message and (lasting or _LASTING_INSIDE.search(plain)) and not _ASKING.match(plain):
         return plain
     return None
+
+
+def _unsaid_verb(text: str) -> str | None:
+    """Return the imperative that a polite wish without a verb leaves out, or ``None`` when it is no such wish."""
+    bare = text.rstrip(".!")
+    return next((verb for verb, form in _VERBLESS if form.fullmatch(bare)), None)
 
 
 def _is_about_a_thing(text: str) -> bool:

@@ -125,22 +125,43 @@ def same_claim(a: str, b: str) -> bool:
     return _same_subject(a, b, values)
 
 
+def shares_subject(a: str, b: str) -> bool:
+    """Return whether both texts name the same thing, and not each of them something the other does not name.
+
+    Values and words of the common vocabulary name nothing, so "X listens on 12" and "the port of X is 14" share X,
+    while "X listens on 12" and "Y listens on 12" share nothing. A subject written in another script is not seen.
+    """
+    return not _other_names(a, b) and _share(subject_words(a), subject_words(b))
+
+
+def subject_words(text: str) -> frozenset[str]:
+    """Return the folded Latin words by which ``text`` names what it is about."""
+    return _subjects(text, value_tokens(text))
+
+
 def _same_subject(a: str, b: str, values: frozenset[str]) -> bool:
+    """Return whether two texts with equal ``values`` are about the same thing."""
+    if _other_names(a, b):
+        return False
+    subjects_a, subjects_b = _subjects(a, values), _subjects(b, values)
+    if subjects_a and subjects_b:
+        return _share(subjects_a, subjects_b)
+    return _negations(a) == _negations(b) and jaccard_of(tokens(a), tokens(b)) >= 0.5
+
+
+def _share(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether the sets meet and not each holds a word of its own: the same sentence about two things."""
+    return bool(first & second) and not (first - second and second - first)
+
+
+def _other_names(a: str, b: str) -> bool:
     names_a, names_b = _names(a), _names(b)
-    if names_a - tokens(b) and names_b - tokens(a):
-        return False
-    parts = frozenset().union(*(tokens(value) for value in values))
-    subjects_a, subjects_b = _subjects(a, parts), _subjects(b, parts)
-    if subjects_a & subjects_b:
-        # Each side names something the other does not: the same sentence about two things.
-        return not (subjects_a - subjects_b and subjects_b - subjects_a)
-    if (subjects_a and subjects_b) or _negations(a) != _negations(b):
-        return False
-    return jaccard_of(tokens(a), tokens(b)) >= 0.5
+    return bool(names_a - tokens(b) and names_b - tokens(a))
 
 
-def _subjects(text: str, parts: frozenset[str]) -> frozenset[str]:
+def _subjects(text: str, values: frozenset[str]) -> frozenset[str]:
     """Return the words of ``text`` that name something: Latin words that are neither common nor part of a value."""
+    parts = frozenset().union(*(tokens(value) for value in values))
     words = {match[0] for match in SCRIPT_RUN.finditer(fold(text)) if match.lastgroup == "word"}
     return frozenset(word for word in words - stop_words() - common_words() - parts if len(word) > 2 and word.isalpha())
 

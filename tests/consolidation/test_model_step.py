@@ -104,7 +104,7 @@ def test_a_hand_written_entry_is_kept_beside_its_successor_and_reported(night: N
     report = sweep_with(night, server, ram, tank)
     assert night.memory.startswith(before)
     assert report.count(Operation.ADDED) == 2
-    assert [(conflict.hand_written, conflict.newer) for conflict in report.conflicts] == [(TANK, REPAIRED)]
+    assert [(conflict.standing, conflict.newer) for conflict in report.conflicts] == [(TANK, REPAIRED)]
 
 
 def both_appended(night: Night, before: str, report: ConsolidationReport, ram: str, tank: str) -> None:
@@ -279,8 +279,10 @@ def test_each_project_is_asked_apart_and_cannot_reach_into_another(night: Night,
         "github.com/e/windmill",
         "github.com/e/windmill",
     ]
-    assert report.mode is Mode.DETERMINISTIC
+    assert (report.mode, report.why) == (Mode.MODEL, "not for every project: a prior entry is not one line of the file")
     assert entry in night.memory
+    because = "SELECT gate ->> '$.because' FROM ledger WHERE sweep_id = 's2' ORDER BY text"
+    assert [row for (row,) in night.state.execute(because)] == ["proposed by the model", "new"]
 
 
 def test_an_honest_model_retires_what_the_rules_left_standing(night: Night, server: ModelServer) -> None:
@@ -294,6 +296,48 @@ def test_an_honest_model_retires_what_the_rules_left_standing(night: Night, serv
     assert report.count(Operation.SUPERSEDED) == 1
     assert "500" not in night.memory
     assert night.claim(a)[:2] == ("superseded", f"superseded_by:memory:claim:{b}")
+
+
+BOATHOUSE = "github.com/e/boathouse"
+MARK = f" <!-- project: {BOATHOUSE} -->"
+
+ONE_THING = [
+    (f"boathouse 每季度预算上限 500 EUR。{MARK}", "Tope de gasto de boathouse: 600 EUR.", True, "older-one-annotated"),
+    ("boathouse 每季度预算上限 500 EUR。", f"Tope de gasto de boathouse: 600 EUR.{MARK}", True, "newer-one-annotated"),
+    ("Build windmill with --shards=4.", "Сборка windmill падает без --shards=9.", True, "no-project-known"),
+    ("Build windmill with --shards=4.", "Сборка sawmill падает без --shards=9.", False, "another-thing"),
+    ("windmill listens on port 12.", "sawmill reaches windmill on port 14.", True, "one-names-more"),
+    ("Build windmill with --shards=4.", "windmill keeps its logs for 9 hours.", False, "another-shape"),
+    ("The windmill budget is 500 EUR.", f"boathouse may spend 600 EUR.{MARK}", False, "one-project-known"),
+    (f"It may spend 500 EUR.{MARK}", "The windmill may spend 600 EUR.", False, "known-and-unknown"),
+]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "allowed"), [row[:3] for row in ONE_THING], ids=[row[3] for row in ONE_THING]
+)
+def test_a_model_may_supersede_what_is_about_one_thing(
+    night: Night, server: ModelServer, older: str, newer: str, allowed: bool
+) -> None:
+    """By the subject of the text, whether a project was annotated or not; never across two things."""
+    night.note(f"boathouse has an owner, Mia.{MARK}", "2026-02-01")
+    night.sweep(night.note(older, "2026-03-01"))
+    entry = next(line for line in night.memory.splitlines() if line.startswith("- "))
+    server.replies = [answer(operation("c1", "superseded", entry))]
+    report = sweep_with(night, server, night.note(newer, "2026-03-09"))
+    assert (report.mode is Mode.MODEL) is allowed
+    assert (entry not in night.memory) is allowed
+    assert report.count(Operation.SUPERSEDED) == allowed
+
+
+def test_a_value_that_replaces_one_of_a_project_belongs_to_the_project(night: Night, server: ModelServer) -> None:
+    """The newer line names the project in words only; a session elsewhere must not see it either."""
+    night.sweep(night.note(f"boathouse 每季度预算上限 500 EUR。{MARK}", "2026-03-01"))
+    entry = next(line for line in night.memory.splitlines() if line.startswith("- "))
+    server.replies = [answer(operation("c1", "superseded", entry))]
+    sweep_with(night, server, night.note("Tope de gasto de boathouse: 600 EUR.", "2026-03-09"))
+    (line,) = [line for line in night.memory.splitlines() if line.startswith("- ")]
+    assert f"project: {BOATHOUSE}" in line
 
 
 def test_a_late_old_value_never_replaces_a_newer_one(night: Night, server: ModelServer) -> None:

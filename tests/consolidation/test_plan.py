@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from memory_assets.consolidation.records import Mode
+from memory_assets.consolidation.trace import trace
 from memory_assets.consolidation.validate import allowed_losses
 from recall_runtime.config import DeepSettings, DreamingSettings, Settings
+from recall_runtime.curated.history import undo
 from recall_runtime.vocabulary import Gate, Operation
+from tests.support.curated import NOW
 from tests.support.night import Night
 
 BOATHOUSE = "<!-- project: github.com/e/boathouse -->"
@@ -130,6 +133,105 @@ def test_the_same_attribute_of_two_projects_lives_twice(night: Night) -> None:
     night.sweep(first, second)
     assert "jobs.11" in night.memory
     assert "jobs.22" in night.memory
+
+
+OLDER, NEWER = "boathouse builds need --shards=4.", "Сборка boathouse падает без --shards=9."
+
+
+def unknown_then_known(night: Night) -> tuple[str, str, str]:
+    """Two values of one thing stand in the file; a line that says which project it is comes after both."""
+    older = night.note(OLDER, "2026-03-01")
+    night.sweep(older)
+    newer = night.note(NEWER, "2026-03-05")
+    night.sweep(newer)
+    assert OLDER in night.memory
+    assert NEWER in night.memory
+    third = night.note(f"boathouse logs go to /var/log/app/9.log. {BOATHOUSE}", "2026-03-09")
+    return older, newer, third
+
+
+def test_an_older_value_goes_when_its_project_becomes_known_after_both_were_written(night: Night) -> None:
+    """Neither had a lineage key when it was written; the newer one's claim is not promoted twice."""
+    older, newer, third = unknown_then_known(night)
+    report = night.sweep(third)
+    assert OLDER not in night.memory
+    assert NEWER in night.memory
+    assert report.count(Operation.SUPERSEDED) == 1
+    assert night.claim(older)[:2] == ("superseded", f"superseded_by:memory:claim:{newer}")
+    assert night.claim(newer)[0] == "promoted"
+    assert trace(night.state, newer).supersedes == (f"memory:claim:{older}",)
+    after = night.memory
+    night.sweep()
+    assert night.memory == after
+
+
+def test_an_overtaken_value_that_the_owner_brought_back_stays(night: Night) -> None:
+    """Undoing the sweep puts the older entry back, and no later night takes it away again."""
+    older, newer, third = unknown_then_known(night)
+    night.sweep(third, sweep_id="late")
+    assert all(file.restored for file in undo(night.agent, night.state, "late", now_ms=NOW + 50))
+    assert OLDER in night.memory
+    assert (night.claim(older)[0], night.claim(newer)[0]) == ("promoted", "promoted")
+    night.sweep(now_ms=NOW + 60)
+    assert OLDER in night.memory
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (OLDER, "boathouse builds also need --shards=9."),
+        ("boathouse builds also need --shards=4.", NEWER),
+        (OLDER, "windmill builds need --shards=9."),
+    ],
+    ids=["newer-beside", "older-beside", "another-thing"],
+)
+def test_entries_that_do_not_contradict_each_other_both_stay(night: Night, older: str, newer: str) -> None:
+    """Knowing the project retires nothing that stands beside."""
+    night.sweep(night.note(older, "2026-03-01"))
+    night.sweep(night.note(newer, "2026-03-05"))
+    night.sweep(night.note(f"boathouse logs go to /var/log/app/9.log. {BOATHOUSE}", "2026-03-09"))
+    assert older in night.memory
+    assert newer in night.memory
+
+
+def test_overtaken_entries_count_for_the_loss_bound(night: Night) -> None:
+    """In a short file one entry a night may go; tonight's candidate comes first, the overtaken one the night after."""
+    night.sweep(night.note("The gate is oak-1.", "2026-03-01", supersedes="gate"))
+    *_, third = unknown_then_known(night)
+    night.sweep(third, night.note("The gate is elm-2.", "2026-03-09", supersedes="gate"))
+    assert "oak-1" not in night.memory
+    assert OLDER in night.memory
+    night.sweep()
+    assert OLDER not in night.memory
+
+
+def test_a_correction_without_a_value_names_what_it_may_mean(night: Night) -> None:
+    """Case 16: nothing says by which value the old line is wrong, so both stand and the owner is asked."""
+    night.write("# M\n\n- The oven runs fifteen degrees hot.\n- The well is dry in June.\n")
+    report = night.sweep(night.note("Correction, the repair man was here: the oven is exact now."))
+    (conflict,) = report.conflicts
+    assert (conflict.line, conflict.is_certain) == (3, False)
+    assert "fifteen degrees hot" in conflict.message
+    assert "the oven is exact now" in conflict.message
+    assert "fifteen" in night.memory
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The oven is exact now.", "Correction: the barn door is red.", "Correction, the oven needs 15 minutes."],
+    ids=["no-correction", "nothing-shared", "has-a-value"],
+)
+def test_nothing_is_asked_about_what_corrects_nothing(night: Night, text: str) -> None:
+    """A plain statement, a correction of something else, and one with a value that the rules can find."""
+    night.write("# M\n\n- The oven runs fifteen degrees hot.\n")
+    assert night.sweep(night.note(text)).conflicts == ()
+
+
+def test_a_correction_that_may_mean_anything_asks_nothing(night: Night) -> None:
+    """Four entries share as much with it: to list them all would be noise."""
+    lines = "".join(f"- The oven has a {part}.\n" for part in ("door", "clock", "lamp", "tray"))
+    night.write(f"# M\n\n{lines}")
+    assert night.sweep(night.note("Correction: the oven was sold.")).conflicts == ()
 
 
 def test_unrelated_facts_about_one_person_both_stay(night: Night) -> None:

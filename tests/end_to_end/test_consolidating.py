@@ -182,6 +182,7 @@ def test_20_what_the_owner_says_in_sessions_keeps_one_active_directive_a_matter(
     chain.sweep(NIGHT)
     assert currencies(chain) == ["Give prices in Swiss francs, not euro."]
     assert "bitcoin" not in chain.file("USER.md") + chain.file()
+    assert "dollar" not in chain.file()  # a wish is no fact
     after = chain.file("USER.md").split("\n")
     gone = [line for line in before.split("\n") if line not in after]
     assert gone == ["<!--observed:2026-02-20|status:active-->"]

@@ -82,6 +82,9 @@ def test_16_a_recalled_fact_stays_one_fact_and_new_words_beside_it_count(chain: 
     assert "the grill tray is kept in the garage." in added
     assert "the oven is exact now." in added
     assert "fifteen" not in added
+    (doubt,) = [line for line in chain.file("DREAMS.md").splitlines() if "may be out of date" in line]
+    assert "fifteen degrees hot" in doubt
+    assert "the oven is exact now" in doubt
     assert chain.accounting()["refused:echo"] >= 12
     chain.assert_second_run_changes_nothing("2026-03-13T04:00:00Z")
 

@@ -241,3 +241,26 @@ def test_any_text_gives_statements_inside_its_lines(text: str, block: BlockKind 
 def test_a_struck_item_is_done_with_and_a_remark_on_it_is_no_fact(text: str, fit: list[str]) -> None:
     stated = statements_of(text, block=BlockKind.BULLET, start_line=1, end_line=1)
     assert [each.text for each in stated if each.refusal is None] == fit
+
+
+@pytest.mark.parametrize(
+    ("said", "directive"),
+    [
+        ("Prices in dollars please.", "Prefer prices in dollars."),
+        ("All my answers without emoji, please", "Prefer all my answers without emoji"),
+        ("Preise in Euro bitte.", "Bevorzuge Preise in Euro."),
+        ("Precios en dólares, por favor.", "Prefiere precios en dólares."),
+        ("Цены в долларах, пожалуйста.", "Предпочитай цены в долларах."),
+        ("Please book the table for eight.", None),
+        ("Keys in the drawer please.", None),
+        ("Prices in dollars are wrong again, please.", None),
+        ("Prices in dollars.", None),
+    ],
+)
+def test_a_polite_wish_without_a_verb_is_a_directive(said: str, directive: str | None) -> None:
+    """Only in a speaker's own words: in a note the same words are a remark."""
+    (spoken,) = statements_of(said, block=None, start_line=1, end_line=1)
+    (noted,) = statements_of(said, block=BlockKind.BULLET, start_line=1, end_line=1)
+    assert (spoken.kind is StatementKind.DIRECTIVE) is (directive is not None)
+    assert spoken.text == (directive or said)
+    assert noted.kind is StatementKind.FACT
