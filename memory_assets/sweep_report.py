@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import apsw
 
-from memory_assets.consolidation.apply import CONFLICTS, ConsolidationReport
+from memory_assets.consolidation.apply import ConsolidationReport
+from memory_assets.consolidation.effects import CONFLICTS
 from memory_assets.gates import GateRow
 from memory_assets.gates.loading import speaker_of
 from memory_assets.reflection import Reflection

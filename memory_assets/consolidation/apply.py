@@ -15,27 +15,25 @@ import apsw
 
 from memory_assets.consolidation.candidates import load_candidates
 from memory_assets.consolidation.deterministic import against_file, follow, overtaken, reduce_night
+from memory_assets.consolidation.effects import effects_of, not_brought_back
 from memory_assets.consolidation.entries import load_entries
 from memory_assets.consolidation.model_step import ask
-from memory_assets.consolidation.plan import MemoryPlan, build, line_of
-from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, Overtaken, PriorEntry, Refused
+from memory_assets.consolidation.plan import MemoryPlan, build
+from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
 from memory_assets.consolidation.user_file import UserFilePlan, plan_user_file
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
-from recall_runtime.curated.history import UNDONE_BY
+from recall_runtime.curated.effects import Effects
 from recall_runtime.curated.writer import Base, Recovery, Step, WritePlan, apply, read_base, recover
 from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.lineage_keys.stored import assign_keys
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
 from recall_runtime.storage.connection import open_reader, write_transaction
-from recall_runtime.vocabulary import CandidateStatus, Gate, Operation, StatementKind
+from recall_runtime.vocabulary import Gate, Operation, StatementKind
 
 NO_MODEL = "no model is configured"
-CONFLICTS = "conflicts"  # in a ledger row's ``gate``
 IN_PART = "not for every project"
-OVERTAKEN = "both stood in the file before it was known that they are about one thing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +243,10 @@ def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_m
         night.agent.settings.dreaming.deep,
         day=night.day,
         mode=night.mode,
-        overtaken=_not_brought_back(night.state, overtaken(file.entries)),
+        overtaken=not_brought_back(night.state, overtaken(file.entries)),
     )
     refused = _with_successors([*refused, *plan.refused], plan, file.entries)
-    effects = _effects(night, plan, refused)
+    effects = effects_of(night.state, plan, refused, mode=night.mode, now_ms=night.now_ms)
     return _Planned(
         WritePlan(base, plan.content, effects),
         tuple(Change(MEMORY_FILE, row.operation, row.entry_key, row.text, row.priors) for row in effects.ledger),
@@ -318,87 +316,6 @@ def _with_successors(refused: Sequence[Refused], plan: MemoryPlan, entries: Sequ
         else Refused(one.claim_id, one.reason, one.detail)
         for one in refused
     ]
-
-
-def _effects(night: _Night, plan: MemoryPlan, refused: Sequence[Refused]) -> Effects:
-    ledger: list[LedgerEntry] = []
-    claims: list[ClaimChange] = []
-    lines = {one.candidate.entry_key: line_of(one.candidate) for one in plan.decisions if one.writes}
-    for decision in plan.decisions:
-        candidate = decision.candidate
-        key = candidate.entry_key if decision.writes else decision.into or candidate.entry_key
-        joined = decision.priors[0].line if decision.priors else lines.get(key, "")
-        ledger.append(
-            LedgerEntry(
-                decision.operation,
-                key,
-                lines[key] if decision.writes else joined,
-                candidate.claim_id,
-                candidate.sources,
-                tuple(prior.line for prior in decision.priors) if decision.writes else (),
-                candidate.lineage_key,
-                {"mode": night.mode.value, "because": decision.because, **_told(plan, decision), **candidate.gate},
-            )
-        )
-        claims.append(ClaimChange(candidate.claim_id, CandidateStatus.PROMOTED, None, night.now_ms, key))
-        if decision.operation is Operation.SUPERSEDED:
-            claims += _retired(night.state, decision.priors, key)
-    for one in plan.overtaken:
-        key = one.newer.keys[-1]
-        gate = {"mode": Mode.DETERMINISTIC.value, "because": OVERTAKEN}
-        ledger.append(
-            LedgerEntry(
-                Operation.SUPERSEDED,
-                key,
-                one.newer.line,
-                priors=(one.entry.line,),
-                lineage_key=one.newer.lineage_key,
-                gate=gate,
-            )
-        )
-        claims += _retired(night.state, (one.entry,), key)
-    for entry in plan.dropped:
-        row = LedgerEntry(Operation.DROPPED, entry.keys[-1], entry.line, entry.claim_id, lineage_key=entry.lineage_key)
-        ledger.append(row)
-    claims += [
-        ClaimChange(one.claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + one.superseded_by)
-        for one in refused
-        if one.superseded_by
-    ]
-    return Effects(tuple(ledger), tuple(claims))
-
-
-def _told(plan: MemoryPlan, decision: Decision) -> dict[str, list[dict[str, int | str]]]:
-    """Return what the owner is told about an entry written tonight, kept with it: a second run finds it there."""
-    told = [one for one in plan.conflicts if decision.writes and one.entry_key == decision.candidate.entry_key]
-    return {CONFLICTS: [{"line": one.line, "message": one.message} for one in told]} if told else {}
-
-
-def _not_brought_back(state: apsw.Connection, found: Sequence[Overtaken]) -> list[Overtaken]:
-    """Leave out those that the owner brought back by undoing the sweep that had retired them."""
-    if not found:
-        return []
-    undone = {
-        (key, prior)
-        for key, priors in state.execute(
-            "SELECT l.entry_key, l.priors FROM ledger l JOIN ledger u ON u.sweep_id = ? || l.sweep_id"
-            " AND u.entry_key = l.entry_key AND u.operation = ? WHERE l.gate ->> '$.because' = ?",
-            (UNDONE_BY, Operation.UNDONE, OVERTAKEN),
-        )
-        for prior in json.loads(priors)
-    }
-    return [one for one in found if (one.newer.keys[-1], one.entry.line) not in undone]
-
-
-def _retired(state: apsw.Connection, priors: Sequence[PriorEntry], successor: str) -> Iterator[ClaimChange]:
-    """Yield the change of every claim whose entry a supersession takes out of the file."""
-    for key in {key for prior in priors for key in prior.keys}:
-        rows = state.execute(
-            "SELECT claim_id, promoted_at FROM claims WHERE entry_key = ? AND status = ?",
-            (key, CandidateStatus.PROMOTED),
-        )
-        for claim_id, promoted_at in rows:
-            yield ClaimChange(claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + successor, promoted_at, key)
 
 
 def _plan_user(night: _Night, base: Base, directives: Sequence[Candidate]) -> _Planned:

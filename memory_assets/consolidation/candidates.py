@@ -13,7 +13,6 @@ from typing import Any
 
 import apsw
 
-from memory_assets.consolidation.entries import ENTRY_KEY_PREFIX
 from memory_assets.consolidation.records import Candidate, Refused
 from memory_assets.consolidation.rehydrate import LivePlace, Place, Rehydrator
 from memory_assets.gates.loading import eligible
@@ -26,6 +25,7 @@ from recall_runtime.notes.annotations import INVALID_PROJECT
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated
 from recall_runtime.notes.leads import correction_lead_end
+from recall_runtime.notes.markers import entry_key_of
 from recall_runtime.records import Annotations
 from recall_runtime.text.concepts import concept_tags
 from recall_runtime.vocabulary import CandidateStatus, Gate, OriginClass, SessionKind, StatementKind
@@ -100,7 +100,7 @@ def _candidate(
     score = float(gate.get("score", 0.0))
     candidate = Candidate(
         claim_id=claim_id,
-        entry_key=ENTRY_KEY_PREFIX + claim_id,
+        entry_key=entry_key_of(claim_id),
         text=text,
         kind=StatementKind(kind),
         origin_class=OriginClass(origin),

@@ -16,9 +16,8 @@ from recall_runtime.lineage_keys.stored import entry_lineage, written_entry
 from recall_runtime.lineage_keys.succession import values_of
 from recall_runtime.notes.curated import CuratedEntry, CuratedFile, CuratedSection, parse_curated
 from recall_runtime.paths import MEMORY_FILE, note_day
+from recall_runtime.text.lines import printable
 from recall_runtime.vocabulary import EntryStatus
-
-ENTRY_KEY_PREFIX = "memory:claim:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,6 @@ def load_entries(state: apsw.Connection, book: LineageBook, content: bytes | Non
     """
     file = read_entries(content)
     return replace(file, entries=tuple(_joined(state, book, entry) for entry in file.entries))
-
-
-def printable(line: str) -> str:
-    """Return ``line`` with bytes that are no UTF-8 as replacement signs, for records and prompts."""
-    return line.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _unwritable(file: CuratedFile) -> str | None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from recall_runtime.curated.effects import Source
-from recall_runtime.lineage_keys.succession import GIVEN, corrects
+from recall_runtime.lineage_keys.succession import corrects, given_part
 from recall_runtime.records import Annotations
 from recall_runtime.vocabulary import Operation, OriginClass, SessionKind, StatementKind
 
@@ -50,8 +50,7 @@ class Candidate:
     @property
     def lineage_marker(self) -> str | None:
         """The key a writer gave, for the lineage comment; computed keys stay in the ledger."""
-        given = self.lineage_key is not None and self.lineage_key.startswith(GIVEN)
-        return self.lineage_key.removeprefix(GIVEN) if given and self.lineage_key else None
+        return given_part(self.lineage_key)
 
     @property
     def project_key(self) -> str | None:

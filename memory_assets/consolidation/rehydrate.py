@@ -16,10 +16,9 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.curated.effects import Source
 from recall_runtime.notes.blocks import read_note
-from recall_runtime.notes.statements import statements_of
+from recall_runtime.notes.statements import statements_of, statements_of_block
 from recall_runtime.records import Statement
 from recall_runtime.storage.atomic import read_bytes
-from recall_runtime.text.redaction import redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +103,7 @@ class Rehydrator:
         for block in note.blocks:
             if block.refusal is not None:
                 continue
-            for statement in statements_of(
-                redact(block.text),
-                block=block.kind,
-                start_line=block.start_line,
-                end_line=block.end_line,
-                heading_path=block.heading_path,
-                ancestors=block.ancestors,
-                annotations=block.annotations,
-            ):
+            for statement in statements_of_block(block):
                 if statement.refusal is None:
                     found.setdefault(statement.claim_id, []).append(statement)
         return found

@@ -11,9 +11,9 @@ from typing import Any
 
 import apsw
 
-from memory_assets.consolidation.entries import ENTRY_KEY_PREFIX
 from recall_runtime.curated.effects import SUPERSEDED_BY, Source
 from recall_runtime.errors import RefusedError
+from recall_runtime.notes.markers import entry_key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def trace(state: apsw.Connection, entry: str) -> Trace:
 
 
 def _key_of(state: apsw.Connection, entry: str) -> str:
-    for key in (entry, ENTRY_KEY_PREFIX + entry):
+    for key in (entry, entry_key_of(entry)):
         if state.execute("SELECT 1 FROM ledger WHERE entry_key = ? LIMIT 1", (key,)).fetchone():
             return key
     row = state.execute(

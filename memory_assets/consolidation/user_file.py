@@ -7,20 +7,20 @@ One active directive a matter; the newest observation wins, also among those of 
 whole directives only, stale superseded ones are pruned before a new one is refused for want of room.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apsw
 
-from memory_assets.consolidation.entries import printable
 from memory_assets.consolidation.records import Candidate, Refused
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry
+from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry, retirements
 from recall_runtime.errors import RefusedError
 from recall_runtime.notes.curated import parse_curated
 from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.paths import USER_FILE
+from recall_runtime.text.lines import printable
 from recall_runtime.user_model.matter import same_matter
 from recall_runtime.user_model.update import DirectiveChange, Outcome, prune, set_directive
 from recall_runtime.vocabulary import CandidateStatus, Gate, Operation
@@ -90,7 +90,7 @@ def plan_user_file(
             )
         )
         claims.append(_promoted(candidate, now_ms))
-        claims += _retired(state, keys, candidate.entry_key)
+        claims += retirements(state, keys, candidate.entry_key)
         data = grown if change.outcome is not Outcome.UNCHANGED else data
     unchanged = content is None and not data
     return UserFilePlan(
@@ -128,13 +128,3 @@ def _replaced(data: bytes, change: DirectiveChange) -> tuple[tuple[str, ...], tu
     starts = {directive.start_line for directive in change.replaced}
     entries = [entry for entry in parse_curated(data, user_file=True).entries if entry.start_line in starts]
     return tuple(key for entry in entries for key in entry.entry_keys), tuple(printable(entry.raw) for entry in entries)
-
-
-def _retired(state: apsw.Connection, keys: Sequence[str], successor: str) -> Iterator[ClaimChange]:
-    for key in keys:
-        rows = state.execute(
-            "SELECT claim_id, promoted_at FROM claims WHERE entry_key = ? AND status = ?",
-            (key, CandidateStatus.PROMOTED),
-        )
-        for claim_id, promoted_at in rows:
-            yield ClaimChange(claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + successor, promoted_at, key)

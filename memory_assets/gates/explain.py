@@ -18,7 +18,7 @@ from memory_assets.gates.scoring import GateRow, score_groups
 from recall_runtime.config import DeepSettings
 from recall_runtime.errors import SourceError
 from recall_runtime.notes.blocks import read_note
-from recall_runtime.notes.statements import statements_of
+from recall_runtime.notes.statements import statements_of_block
 from recall_runtime.paths import PathKind, kind_of
 from recall_runtime.storage.atomic import read_bytes
 from recall_runtime.storage.connection import query
@@ -160,11 +160,7 @@ def refusals_at(workspace: Path, selector: str) -> tuple[str, ...]:
     for block in read_note(data or b"", path=place["path"]).blocks:
         if block.start_line > last or block.end_line < first:
             continue
-        stated = (
-            ()
-            if block.refusal
-            else statements_of(block.text, block=block.kind, start_line=block.start_line, end_line=block.end_line)
-        )
+        stated = () if block.refusal else statements_of_block(block)
         reasons = (
             [block.refusal]
             if block.refusal
@@ -293,7 +289,16 @@ def _gate_views(
         GateView(Gate.MAX_AGE_DAYS, row.age_days, settings.max_age_days, row.age_days <= settings.max_age_days),
         GateView(Gate.MIN_SCORE, row.raw_score, settings.min_score, row.raw_score >= settings.min_score),
     ]
+    seen_late = _seen_late(last)
+    tried = [seen_late if seen_late and view.passed and view.gate is seen_late.gate else view for view in tried]
     return (*tried, *(_later_gate(gate, settings, last) for gate in _LATER_GATES))
+
+
+def _seen_late(last: tuple[Gate | None, Mapping[str, object]] | None) -> GateView | None:
+    """Return the gate at which the last sweep's consolidation refused what had passed before, with what it found."""
+    if last is None or last[0] is None or "late" not in last[1]:
+        return None
+    return GateView(last[0], str(last[1]["late"]), None, passed=False)
 
 
 def _later_gate(gate: Gate, settings: DeepSettings, last: tuple[Gate | None, Mapping[str, object]] | None) -> GateView:

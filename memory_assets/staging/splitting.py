@@ -15,10 +15,9 @@ from memory_assets.staging.records import REFUSED, Stated
 from recall_runtime.agent import Agent
 from recall_runtime.notes.blocks import BlockKind, Note, read_note
 from recall_runtime.notes.leads import is_echo
-from recall_runtime.notes.statements import statements_of
+from recall_runtime.notes.statements import statements_of, statements_of_block
 from recall_runtime.records import Annotations, Statement
 from recall_runtime.storage.atomic import content_hash, read_bytes
-from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import Refusal, SessionKind, Tier, worst_origin
 
 _MESSAGE = "message"
@@ -61,15 +60,7 @@ def split(agent: Agent, source: StagedSource, rows: Sequence[Row]) -> SplitSourc
             found.seen += 1
             found.refused[REFUSED + block.refusal] += 1
             continue
-        for statement in statements_of(
-            redact(block.text),
-            block=block.kind,
-            start_line=block.start_line,
-            end_line=block.end_line,
-            heading_path=block.heading_path,
-            ancestors=block.ancestors,
-            annotations=block.annotations,
-        ):
+        for statement in statements_of_block(block):
             found.seen += 1
             covered = covering.worst(statement.start_line, statement.end_line)
             if covered is None:

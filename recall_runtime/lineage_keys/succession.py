@@ -75,6 +75,12 @@ def retires(newer: Newer, older: Dated) -> bool:
     return not widened or newer.is_correction or says_no_longer(newer.text)
 
 
+def given_part(lineage_key: str | None) -> str | None:
+    """Return the key a writer gave, for the mark above an entry; ``None`` of a computed one."""
+    given = lineage_key is not None and lineage_key.startswith(GIVEN)
+    return lineage_key.removeprefix(GIVEN) if given and lineage_key else None
+
+
 def values_of(text: str) -> frozenset[str]:
     """Return the specific values of a statement, folded: equal sets under one key mean the same fact."""
     return specifics_of(text).texts

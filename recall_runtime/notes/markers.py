@@ -22,6 +22,7 @@ CONSOLIDATION_HISTORY_HEADING = "## Memory Consolidation History"
 
 PROMOTION_PREFIX = "openclaw-memory-promotion:"
 LINEAGE_PREFIX = "openclaw-memory-lineage:"
+ENTRY_KEY_PREFIX = "memory:claim:"  # of the entry of a claim, whoever wrote it: a request and a sweep meet by it
 BACKFILL_PREFIX = "openclaw:dreaming:backfill-entry"
 
 # What our recall lanes put into a turn (openclaw-algorithms 33). The tags stand alone on their lines.
@@ -95,6 +96,11 @@ def start_marker(name: ManagedBlock) -> str:
 def end_marker(name: ManagedBlock) -> str:
     """Return the line that closes the block."""
     return f"<!-- openclaw:dreaming:{name}:end -->"
+
+
+def entry_key_of(claim_id: str) -> str:
+    """Return the key of the entry that states a claim."""
+    return ENTRY_KEY_PREFIX + claim_id
 
 
 def promotion_marker(entry_key: str) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from recall_runtime.notes import hygiene
 from recall_runtime.notes.annotations import code_spans, strip_annotations
-from recall_runtime.notes.blocks import BlockKind, split_cells
+from recall_runtime.notes.blocks import Block, BlockKind, split_cells
 from recall_runtime.notes.conditions import opens_with_condition, split_marks
 from recall_runtime.notes.directives import directive_of
 from recall_runtime.notes.identity import claim_id
 from recall_runtime.notes.leads import EMOJI, correction_lead, strip_leads
 from recall_runtime.records import Annotations, Statement
+from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import Refusal, StatementKind
 
 _BREAK = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*(?=\s)|[。！？]+[\"'”’」』）)*_`]*|\n")
@@ -131,6 +132,19 @@ def statements_of(
             )
         )
     return tuple(found)
+
+
+def statements_of_block(block: Block) -> tuple[Statement, ...]:
+    """Return the statements of a block of a note, its secrets masked: what staging stores and rehydration finds."""
+    return statements_of(
+        redact(block.text),
+        block=block.kind,
+        start_line=block.start_line,
+        end_line=block.end_line,
+        heading_path=block.heading_path,
+        ancestors=block.ancestors,
+        annotations=block.annotations,
+    )
 
 
 def struck_spans(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memory_assets.sweep import SweepStep
+from recall_runtime.clock import format_instant
 from recall_runtime.curated.writer import Step
 from tests.end_to_end.chain import OPEN_GATES, Chain
 from tests.support.workspace_days import Days
@@ -131,6 +132,10 @@ def test_a_killed_sweep_is_made_good_by_the_next_night(
     assert chain.rows(columns) == undisturbed.rows(columns)
     operations = "SELECT operation, entry_key, text FROM ledger ORDER BY entry_key, operation, text"
     assert chain.rows(operations) == undisturbed.rows(operations)
+    assert chain.rows("SELECT count(*) FROM sweeps WHERE outcome = 'running'") == [(0,)]
+    history = chain.file("DREAMS.md").splitlines()
+    for sweep_id, at in chain.rows("SELECT sweep_id, min(at) FROM ledger WHERE sweep_id >= ? GROUP BY 1", "2026-03-11"):
+        assert history.count(f"### {format_instant(at)}") == 1, sweep_id
 
 
 def _entries(chain: Chain, file: str) -> list[str]:

@@ -179,3 +179,40 @@ def test_a_group_without_a_recent_signal_is_not_scored_again(state):
 )
 def test_eligibility_needs_class_and_kind(origin, kind, may):
     assert eligible(origin, kind) is may
+
+
+@pytest.mark.parametrize(
+    ("gate", "late", "missing"),
+    [
+        (Gate.SUPERSEDED, "a newer value was stated: pier 5", "a newer claim took its place"),
+        (Gate.WRITE, "MEMORY.md kept changing", "a curated file that can take it"),
+        (Gate.BUDGET, "enough text was added tonight", "room in the curated file"),
+    ],
+)
+def test_what_consolidation_refused_is_the_verdict(agent, state, gate, late, missing):
+    """All gates let it through, and then the last sweep could not write it: the verdict says at which gate and why."""
+    add_claim(state, PIER, "Ferries leave from pier 4")
+    add_signals(state, PIER, 5)
+    insert(state, "sweeps", sweep_id="s1", day="2026-03-07", started_at=NOW - 1, outcome="nothing_to_do")
+    score(agent, sweep_id="s1", now_ms=NOW - 1, state=state)
+    assert told(state, PIER).verdict is None
+    state.execute(
+        "UPDATE gate_scores SET failed_gate = ?, detail = json_patch(detail, json_object('late', ?))", (gate, late)
+    )
+    found = told(state, PIER)
+    assert found.verdict is gate
+    assert [view.gate for view in found.gates] == list(Gate)
+    assert missing in " ".join(found.missing)
+
+
+def test_a_late_refusal_says_what_was_found(agent, state):
+    """The newer value that holds it back is named."""
+    add_claim(state, PIER, "Ferries leave from pier 4")
+    add_signals(state, PIER, 5)
+    insert(state, "sweeps", sweep_id="s1", day="2026-03-07", started_at=NOW - 1, outcome="nothing_to_do")
+    score(agent, sweep_id="s1", now_ms=NOW - 1, state=state)
+    state.execute(
+        "UPDATE gate_scores SET failed_gate = 'superseded', detail = json_patch(detail, '{\"late\": \"pier 5\"}')"
+    )
+    views = {view.gate: view for view in told(state, PIER).gates}
+    assert views[Gate.SUPERSEDED].value == "pier 5"
