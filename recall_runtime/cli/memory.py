@@ -14,8 +14,8 @@ from recall_runtime.cli.output import framed
 
 if TYPE_CHECKING:
     from recall_runtime.agent import Agent
-    from recall_runtime.index.reading import Window
     from recall_runtime.index.hits import SearchAnswer
+    from recall_runtime.index.reading import Window
     from recall_runtime.index.sync_report import SyncReport
 
 

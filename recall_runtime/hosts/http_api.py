@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:  # noqa: BLE001 - a fault of ours answers 500 and never ends the server
             self._fail(500, type(error).__name__, "The call failed inside the server; see `dreamline doctor`.")
         else:
-            self._send(200, answer)
+            self._send(502 if answer.get("error") else 200, answer)  # what was found goes along
 
     def log_message(self, *args: object) -> None:
         """Keep no access log: it would tell what is asked, and when."""

@@ -61,6 +61,7 @@ def make_server(service: Service, default: Caller) -> "Server[Any]":
         failed = False
         try:
             answer = await anyio.to_thread.run_sync(lambda: service.call(params.name, caller, params.arguments or {}))
+            failed = bool(answer.get("error"))
         except DreamlineError as error:
             answer, failed = {"error": {"type": type(error).__name__, "message": str(error)}}, True
         text = json.dumps(answer, ensure_ascii=False, default=str)

@@ -28,8 +28,9 @@ _TIERS = {member.value: place for place, member in enumerate(Tier)}
 _ORIGINS = {member.value: place for place, member in enumerate(OriginClass)}
 _STATUSES = {member.value: place for place, member in enumerate(EntryStatus)}
 SELECT = (
-    "SELECT e.entry_id, e.source_id, e.ordinal, e.start_line, e.block, e.recalled, e.role IS NOT NULL, e.origin_class,"
-    " e.status, e.importance, e.project_key, e.observed_at, s.path, s.tier, julianday(s.day), s.kind, s.session_key"
+    "SELECT e.entry_id, e.source_id, e.ordinal, e.start_line, e.role IS NOT NULL, e.origin_class,"
+    " e.status, e.importance, e.project_key, e.observed_at, s.path, s.tier, julianday(s.day), s.kind,"
+    " s.session_key, e.shapes, e.substance"
 )
 
 
@@ -37,9 +38,9 @@ SELECT = (
 class Candidates:
     """Columns of entries. All arrays have the same length.
 
-    ``tiers``, ``origins`` and ``statuses`` hold the position of the member in its closed set; ``paths``, ``projects``
-    and ``sessions`` hold positions in the texts of the same name. ``path_texts`` are sorted, so the positions order
-    entries like their paths do.
+    ``tiers``, ``origins`` and ``statuses`` hold the position of the member in its closed set; ``paths``, ``projects``,
+    ``sessions`` and ``shapes`` hold positions in the texts of the same name. ``path_texts`` are sorted, so the
+    positions order entries like their paths do.
     """
 
     entry_ids: Integers
@@ -49,7 +50,7 @@ class Candidates:
     tiers: Integers
     origins: Integers
     statuses: Integers
-    substance: Floats  # how much a block of this kind says (``ranking.said``)
+    substance: Floats  # how much of an answer the text can be (``index.content``)
     in_conversation: Flags  # what stands beside it belongs to the same talk
     importances: Floats  # NaN without one
     days: Floats  # Julian day of a dated source; NaN without one
@@ -58,9 +59,11 @@ class Candidates:
     paths: Integers
     projects: Integers
     sessions: Integers
+    shapes: Integers
     path_texts: tuple[str, ...]
     project_texts: tuple[str | None, ...]
     session_texts: tuple[str | None, ...]
+    shape_texts: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.entry_ids)
@@ -94,6 +97,7 @@ class Candidates:
 
 
 _ARRAYS = tuple(name for name in Candidates.__slots__ if not name.endswith("_texts"))
+_CODED = {"paths": "path_texts", "projects": "project_texts", "sessions": "session_texts", "shapes": "shape_texts"}
 _JULIAN_OF_ORDINAL_0 = 1_721_424.5
 _ORDINALS = 1 << 32  # more than the entries of any source
 NOBODY = -1  # no entry has this number
@@ -102,8 +106,8 @@ NOBODY = -1  # no entry has this number
 def stacked(rows: Sequence[tuple[Any, ...]]) -> Candidates:
     """Return rows of the query above as columns."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 17
-    (ids, sources, ordinals, starts, blocks, recalled, talks, origins, statuses, importances, projects, observed,
-     paths, tiers, days, kinds, sessions) = columns  # fmt: skip
+    (ids, sources, ordinals, starts, talks, origins, statuses, importances, projects, observed,
+     paths, tiers, days, kinds, sessions, shapes, substance) = columns  # fmt: skip
     path_texts = tuple(sorted(set(paths)))
     return Candidates(
         entry_ids=_integers(ids),
@@ -113,7 +117,7 @@ def stacked(rows: Sequence[tuple[Any, ...]]) -> Candidates:
         tiers=_integers([_TIERS[tier] for tier in tiers]),
         origins=_integers([_ORIGINS[origin] for origin in origins]),
         statuses=_integers([_STATUSES[status] for status in statuses]),
-        substance=_floats([ranking.said(block, bool(echo)) for block, echo in zip(blocks, recalled, strict=True)]),
+        substance=_floats(substance),
         in_conversation=np.array(talks, dtype=bool),
         importances=_floats(importances),
         days=_floats(days),
@@ -122,44 +126,61 @@ def stacked(rows: Sequence[tuple[Any, ...]]) -> Candidates:
         paths=_coded(paths, path_texts),
         projects=_coded(projects, project_texts := tuple(dict.fromkeys(projects))),
         sessions=_coded(sessions, session_texts := tuple(dict.fromkeys(sessions))),
+        shapes=_coded(shapes, shape_texts := tuple(dict.fromkeys(shapes))),
         path_texts=path_texts,
         project_texts=project_texts,
         session_texts=session_texts,
+        shape_texts=shape_texts,
     )
 
 
-class StoredColumns:
-    """The columns of entries, read from the index as they are asked for."""
+def read(connection: apsw.Connection, entry_ids: Iterable[int]) -> Candidates:
+    """Return the columns of those of ``entry_ids`` that exist, in the order of their ids."""
+    rows = connection.execute(
+        f"{SELECT} FROM json_each(?) w JOIN entries e ON e.entry_id = w.value"
+        " JOIN sources s ON s.source_id = e.source_id",
+        (json.dumps(sorted(set(entry_ids))),),
+    )
+    return stacked(rows.fetchall())
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
-    def of(self, entry_ids: Iterable[int]) -> Candidates:
-        """Return the columns of those of ``entry_ids`` that exist, in the order of their ids."""
-        return stacked(
-            self._connection.execute(
-                f"{SELECT} FROM json_each(?) w JOIN entries e ON e.entry_id = w.value"
-                " JOIN sources s ON s.source_id = e.source_id",
-                (json.dumps(sorted(set(entry_ids))),),
-            ).fetchall()
-        )
-
-    def beside(self, found: Candidates, step: int) -> Integers:
-        """Return the entries ``step`` behind each of ``found`` in its source; ``NOBODY`` where there is none."""
-        wanted = places_of(found, step)
-        rows = self._connection.execute(
-            "SELECT e.source_id, e.ordinal, e.entry_id FROM json_each(?) w JOIN entries e"
-            " ON e.source_id = w.value ->> 0 AND e.ordinal = w.value ->> 1",
-            (json.dumps([divmod(place, _ORDINALS) for place in wanted.tolist() if place >= 0]),),
-        )
-        known = {source_id * _ORDINALS + ordinal: entry_id for source_id, ordinal, entry_id in rows}
-        return _integers([known.get(place, NOBODY) for place in wanted.tolist()])
+def read_beside(connection: apsw.Connection, found: Candidates, step: int) -> Integers:
+    """Return the entries ``step`` behind each of ``found`` in its source; ``NOBODY`` where there is none."""
+    wanted = places_of(found, step).tolist()
+    rows = connection.execute(
+        "SELECT e.source_id, e.ordinal, e.entry_id FROM json_each(?) w JOIN entries e"
+        " ON e.source_id = w.value ->> 0 AND e.ordinal = w.value ->> 1",
+        (json.dumps([divmod(place, _ORDINALS) for place in wanted if place >= 0]),),
+    )
+    known = {source_id * _ORDINALS + ordinal: entry_id for source_id, ordinal, entry_id in rows}
+    return _integers([known.get(place, NOBODY) for place in wanted])
 
 
 def places_of(found: Candidates, step: int = 0) -> Integers:
     """Return one number for each entry that orders entries by source and ordinal; of the entry ``step`` behind it."""
     ordinals = found.ordinals + step
     return np.where(ordinals >= 0, found.source_ids * _ORDINALS + ordinals, -1)
+
+
+def found_at(ordered: Integers, values: Integers) -> Integers:
+    """Return the position of each of ``values`` in ``ordered``, ``NOBODY`` where it is not in it."""
+    if not len(ordered):
+        return np.full(len(values), NOBODY)
+    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.where(ordered[places] == values, places, NOBODY)
+
+
+def joined(first: Candidates, second: Candidates) -> Candidates:
+    """Return the entries of both, one after the other."""
+    columns: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in _ARRAYS}
+    for name, known_by in _CODED.items():
+        both = getattr(first, known_by), getattr(second, known_by)
+        united = tuple(dict.fromkeys(both[0] + both[1]))
+        texts = columns[known_by] = tuple(sorted(united)) if name == "paths" else united
+        codes = {text: place for place, text in enumerate(texts)}
+        recoded = [_integers([codes[text] for text in known]) for known in both]
+        columns[name] = np.concatenate([recoded[0][getattr(first, name)], recoded[1][getattr(second, name)]])
+    return Candidates(**columns)
 
 
 def _integers(values: Sequence[Any]) -> Integers:

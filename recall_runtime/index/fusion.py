@@ -7,29 +7,31 @@ says about its own score (``index.results``).
 Every array has one position a candidate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recall_runtime.index import ranking
-from recall_runtime.index.candidates import Candidates, Floats
+from recall_runtime.index.candidates import Candidates, Floats, Integers
 from recall_runtime.index.ranking import FusionWeights
-from recall_runtime.vocabulary import Tier
+from recall_runtime.vocabulary import OriginClass, Tier
+
+BEST = 5  # cosines of a document that say what it is about
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What speaks for each candidate; NaN where a lane says nothing of it.
 
-    ``keyword`` is BM25 (higher is better), ``cosine`` the candidate's own, ``before`` and ``after`` those of the
-    entries beside it in a talk, ``document`` the BM25 score of the whole document (0 when it holds no term).
+    ``keyword`` is BM25 (higher is better), ``cosine`` the candidate's own, ``beside`` those of the entries so many
+    steps behind it in a talk (negative: before it), ``document`` the BM25 score of the whole document (0 when it holds
+    no term).
     """
 
     keyword: Floats
     cosine: Floats
-    before: Floats
-    after: Floats
+    beside: Mapping[int, Floats]
     document: Floats
 
 
@@ -40,10 +42,12 @@ def fused(candidates: Candidates, evidence: Evidence, weights: FusionWeights) ->
     embedders lie on different levels (rivals.md 5). A lane without any value has no share.
     """
     total, score = 0.0, np.zeros(len(candidates))
+    meaning = with_neighbours(evidence, weights.neighbours)
     for weight, values in (
         (weights.keyword, _zero_for_nothing(evidence.keyword)),
-        (weights.vector, with_neighbours(candidates, evidence, weights.neighbour)),
+        (weights.vector, meaning),
         (weights.document, evidence.document),
+        (weights.talk, best_of_document(candidates.source_ids, meaning)),
     ):
         scaled = unit_scale_of_known(values)
         if not np.isnan(scaled).all():
@@ -68,18 +72,38 @@ def unit_scale_of_known(values: Floats) -> Floats:
     return scaled
 
 
-def with_neighbours(candidates: Candidates, evidence: Evidence, share: float) -> Floats:
-    """Return the cosines with a share of those of the lines before and after, which belong to the same matter.
+def with_neighbours(evidence: Evidence, shares: Sequence[float]) -> Floats:
+    """Return the weighted mean of each cosine and those of the lines around it in a talk: they are one matter.
 
-    Outside of a talk it is as if both neighbours were like the entry itself.
+    ``shares`` are the weights of the next and the second next line on both sides. A mean, not a sum, so that the first
+    and the last line of a talk lose nothing.
     """
-    beside = np.nan_to_num(evidence.before) + np.nan_to_num(evidence.after)
-    shared: Floats = np.where(candidates.in_conversation, beside, 2 * evidence.cosine)
-    return evidence.cosine + share * shared
+    total, weight = evidence.cosine.copy(), np.ones(len(evidence.cosine))
+    for step, values in evidence.beside.items():
+        share = shares[abs(step) - 1]
+        total += share * np.nan_to_num(values)
+        weight += share * ~np.isnan(values)
+    return total / weight
+
+
+def best_of_document(source_ids: Integers, meaning: Floats) -> Floats:
+    """Return for each candidate the mean of the ``BEST`` highest values among those of its document."""
+    out = np.full(len(meaning), np.nan)
+    order = np.lexsort((-meaning, source_ids))
+    order = order[~np.isnan(meaning[order])]
+    if not order.size:
+        return out
+    sources = source_ids[order]
+    first = np.flatnonzero(np.diff(sources, prepend=sources[0] - 1))
+    place = np.arange(order.size) - np.repeat(first, np.diff(first, append=order.size))
+    chosen = np.where(place < BEST, meaning[order], 0.0)
+    means = np.add.reduceat(chosen, first) / np.minimum(np.diff(first, append=order.size), BEST)
+    out[order] = np.repeat(means, np.diff(first, append=order.size))
+    return out
 
 
 def factors(candidates: Candidates, ages: Floats, active: Sequence[str], half_life: float, floor: float) -> Floats:
-    """Return what the score is multiplied with: recency x tier x importance x project.
+    """Return what the score is multiplied with: substance x trust x recency x tier x importance x project.
 
     ``ages`` in days, NaN for evergreen entries; recency is ``floor`` for the oldest and 1 for fresh ones.
     """
@@ -87,7 +111,9 @@ def factors(candidates: Candidates, ages: Floats, active: Sequence[str], half_li
     tiers = np.array([ranking.tier_factor(tier) for tier in Tier])[candidates.tiers]
     importance = 0.75 + 0.05 * np.clip(np.floor(candidates.importances), 1, 10)  # openclaw-algorithms 11
     projects = np.array([ranking.project_factor(text, active) for text in candidates.project_texts])
-    out: Floats = fresh * tiers * np.where(np.isnan(importance), 1.0, importance) * projects[candidates.projects]
+    trust = np.array([ranking.trust_factor(origin) for origin in OriginClass])[candidates.origins]
+    lifted = candidates.substance * trust * fresh * tiers
+    out: Floats = lifted * np.where(np.isnan(importance), 1.0, importance) * projects[candidates.projects]
     return out
 
 

@@ -22,10 +22,14 @@ class LaneState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """State of one lane, with the reason when it is anything but ``ok``."""
+    """State of one lane, with the reason when it is anything but ``ok``.
+
+    ``embedder_failed``: the reason is that the embedder is missing or did not answer.
+    """
 
     state: LaneState
     reason: str = ""
+    embedder_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,13 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The hits, the state of each lane, and why there is nothing where there is nothing."""
+    """The hits, the state of each lane, and why there is nothing where there is nothing.
+
+    ``error`` is one line with the cure when the embedder that the settings name failed at this question: whoever asked
+    must be told so. The hits are those of the keyword lane then.
+    """
 
     hits: tuple[SearchHit, ...]
     lanes: Mapping[str, Lane]
     notice: str | None = None
+    error: str | None = None

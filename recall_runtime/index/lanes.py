@@ -1,7 +1,7 @@
 """The two lanes of a search: words (FTS5) and meaning (vectors), each with its state.
 
 Belongs here: the queries, what a lane reports about itself.
-Does not belong here: putting the lanes together (``index.ranking``, ``index.search``).
+Does not belong here: asking an image in memory (``index.image``), putting the lanes together (``index.fusion``).
 
 User text never becomes syntax: the terms come from ``text.words``, each is quoted, all are joined by OR.
 """
@@ -20,13 +20,13 @@ from recall_runtime.index import store, vectors
 from recall_runtime.index.embedders.protocol import Calibration, Embedder, Vector
 from recall_runtime.index.hits import Lane, LaneState
 from recall_runtime.notes.identity import common_words
+from recall_runtime.storage.connection import query
 from recall_runtime.text.words import stem
-from recall_runtime.vocabulary import Corpus, EntryStatus, OriginClass, Tier
+from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, EntryStatus, OriginClass, Tier
 
 BODY_WEIGHT = 1.0
 CONTEXT_WEIGHT = 0.5
 MAX_TERMS = 64
-MATRIX_LIMIT = 50_000  # up to here reading all vectors and scanning them is faster than KNN with later look-ups
 
 _TIERS = {
     Corpus.MEMORY: frozenset({Tier.CURATED, Tier.EPISODIC, Tier.REVIEW, Tier.IMPORTS}),
@@ -91,6 +91,34 @@ def keyword_scores(connection: apsw.Connection, terms: Sequence[str], scope: Sco
     return {entry_id: -rank for entry_id, rank in rows}
 
 
+def best_matches(connection: apsw.Connection, terms: Sequence[str], limit: int) -> Sequence[tuple[int, float]]:
+    """Return (entry, FTS5 rank) of the ``limit`` best entries of the whole index, best first; -1: all of them."""
+    return query(
+        connection,
+        "SELECT rowid, bm25(entries_fts, ?, ?) AS rank FROM entries_fts WHERE entries_fts MATCH ?"
+        " ORDER BY rank LIMIT ?",
+        (BODY_WEIGHT, CONTEXT_WEIGHT, match_any(terms), limit),
+    )
+
+
+def holding(connection: apsw.Connection, *groups: Sequence[str]) -> list[int]:
+    """Return the entries of the whole index that hold a term of each group, in the order of their ids."""
+    match = " AND ".join(f"({match_any(terms)})" for terms in groups)
+    rows = query(connection, "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ? ORDER BY rowid", (match,))
+    return [row[0] for row in rows]
+
+
+def project_keys(connection: apsw.Connection) -> list[str]:
+    """Return the project keys that trusted entries carry."""
+    trusted = sorted(ELIGIBLE_ORIGINS)
+    rows = query(
+        connection,
+        "SELECT DISTINCT project_key FROM entries WHERE project_key IS NOT NULL AND origin_class IN (?, ?)",
+        tuple(origin.value for origin in trusted),
+    )
+    return [row[0] for row in rows]
+
+
 @functools.lru_cache(maxsize=1)
 def _common_terms() -> frozenset[str]:
     return frozenset(stem(word) for word in common_words())
@@ -112,21 +140,26 @@ def document_scores(connection: apsw.Connection, terms: Sequence[str], source_id
     return {source_id: -rank for source_id, rank in rows if source_id in wanted}
 
 
-def term_weights(connection: apsw.Connection, terms: Sequence[str]) -> dict[str, float]:
-    """Return how telling each term is: its inverse document frequency over all entries, never below a small floor."""
-    total = next(iter(connection.execute("SELECT count(*) FROM entries")))[0]
-    weights: dict[str, float] = {}
-    for term in terms[:MAX_TERMS]:
-        found = list(connection.execute("SELECT doc FROM entries_vocab WHERE term = ?", (term,)))
-        count = found[0][0] if found else 0
-        weights[term] = max(0.1, math.log((total - count + 0.5) / (count + 0.5)))
-    return weights
+def entry_count(connection: apsw.Connection) -> int:
+    """Return how many entries the index holds."""
+    return int(next(iter(connection.execute("SELECT count(*) FROM entries")))[0])
 
 
-def path_hits(connection: apsw.Connection, query: str, scope: Scope, limit: int = 200) -> list[tuple[int, int, str]]:
-    """Return (source id, first entry id, path) of sources whose name holds the words of a short ``query``."""
-    words = [word for word in "".join(sign if sign.isalnum() else " " for sign in query).split() if word]
-    if not words or len(query) > 300:
+def document_frequency(connection: apsw.Connection, term: str) -> int:
+    """Return how many entries hold ``term``."""
+    found = query(connection, "SELECT doc FROM entries_vocab WHERE term = ?", (term,))
+    return int(found[0][0]) if found else 0
+
+
+def term_weight(frequency: int, entries: int) -> float:
+    """Return how telling a term is: its inverse document frequency over all entries, never below a small floor."""
+    return max(0.1, math.log((entries - frequency + 0.5) / (frequency + 0.5)))
+
+
+def path_hits(connection: apsw.Connection, question: str, scope: Scope, limit: int = 200) -> list[tuple[int, int, str]]:
+    """Return (source id, first entry id, path) of sources whose name holds the words of a short ``question``."""
+    words = [word for word in "".join(sign if sign.isalnum() else " " for sign in question).split() if word]
+    if not words or len(question) > 300:
         return []
     where, values = scope.where()
     rows = connection.execute(
@@ -140,54 +173,48 @@ def path_hits(connection: apsw.Connection, query: str, scope: Scope, limit: int 
 
 
 @dataclass(frozen=True, slots=True)
+class VectorFacts:
+    """What the index says of its vectors: whose they are, their scale, how many entries still have none."""
+
+    embedder: str | None
+    calibration: Calibration | None
+    missing: int
+    extension: bool
+
+
+def vector_facts(connection: apsw.Connection) -> VectorFacts:
+    """Read what the index says of its vectors."""
+    stored = store.get_meta(connection, "calibration")  # measured at sync for an embedder that has none of its own
+    return VectorFacts(
+        embedder=store.get_meta(connection, "embedder"),
+        calibration=Calibration(*json.loads(stored)) if stored else None,
+        missing=int(next(iter(connection.execute("SELECT count(*) FROM entries WHERE embedded = 0")))[0]),
+        extension=vectors.has_extension(connection),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Meaning:
-    """What the vector lane needs of one question: its vector, the vectors it is compared with, the calibration."""
+    """What the vector lane needs of one question: its vector and the calibration of its embedder."""
 
     query: Vector
     calibration: Calibration
-    matrix: vectors.Matrix | None
 
 
-def prepare_meaning(
-    connection: apsw.Connection, embedder: Embedder | None, query: str, matrix: vectors.Matrix | None
-) -> tuple[Meaning | None, Lane]:
+def prepare_meaning(embedder: Embedder | None, question: str, facts: VectorFacts) -> tuple[Meaning | None, Lane]:
     """Return what the vector lane needs, or ``None`` and why not."""
     if embedder is None:
         return None, Lane(LaneState.OFF, "no embedder is configured: answers come from the keyword lane alone")
-    built_with = store.get_meta(connection, "embedder")
-    if built_with != embedder.identity:
-        why = f"the index has vectors of {built_with}" if built_with else "the index has no vectors yet"
+    if facts.embedder != embedder.identity:
+        why = f"the index has vectors of {facts.embedder}" if facts.embedder else "the index has no vectors yet"
         return None, Lane(LaneState.DEGRADED, f"{why}; run `dreamline index`")
     try:
-        vector = embedder.embed_query(query)
+        vector = embedder.embed_query(question)
     except EmbedderError as error:
-        return None, Lane(LaneState.FAILED, str(error))
-    missing = next(iter(connection.execute("SELECT count(*) FROM entries WHERE embedded = 0")))[0]
-    calibration = stored_calibration(connection) or embedder.calibration or Calibration(0.0, 1.0)
-    if matrix is None and vectors.counts(connection)["live"] <= MATRIX_LIMIT:
-        matrix = vectors.load_matrix(connection)
+        return None, Lane(LaneState.FAILED, str(error), embedder_failed=True)
     lane = Lane(LaneState.OK)
-    if missing:
-        lane = Lane(LaneState.DEGRADED, f"{missing} entries have no vector yet; run `dreamline index`")
-    elif not vectors.has_extension(connection):
+    if facts.missing:
+        lane = Lane(LaneState.DEGRADED, f"{facts.missing} entries have no vector yet; run `dreamline index`")
+    elif not facts.extension:
         lane = Lane(LaneState.DEGRADED, "sqlite-vec can't be loaded: vectors are scanned, same answers, slower")
-    return Meaning(vector, calibration, matrix), lane
-
-
-def stored_calibration(connection: apsw.Connection) -> Calibration | None:
-    """Return the calibration measured at sync for an embedder that has none of its own."""
-    text = store.get_meta(connection, "calibration")
-    return Calibration(*json.loads(text)) if text else None
-
-
-def vector_scores(connection: apsw.Connection, meaning: Meaning, scope: Scope, limit: int) -> dict[int, float]:
-    """Return the cosine of the ``limit`` nearest entries."""
-    wanted = vectors.VectorFilter(scope.tiers, scope.origin_classes, scope.include_superseded)
-    found = vectors.nearest(connection, meaning.query, limit, wanted, meaning.matrix)
-    return {item.entry_id: item.cosine for item in found}
-
-
-def cosines_of(connection: apsw.Connection, meaning: Meaning, entry_ids: Sequence[int]) -> dict[int, float]:
-    """Return the cosine of each of ``entry_ids`` that has a vector."""
-    found = vectors.fetch(connection, entry_ids, meaning.matrix)
-    return {entry_id: float(vector @ meaning.query) for entry_id, vector in found.items()}
+    return Meaning(vector, facts.calibration or embedder.calibration or Calibration(0.0, 1.0)), lane

@@ -13,15 +13,14 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from recall_runtime.index.embedders.protocol import Embedder
-from recall_runtime.vocabulary import Tier
+from recall_runtime.vocabulary import OriginClass, Tier
 
 T = TypeVar("T")
 
-ECHO = 0.8
 REPEATS_QUESTION = 0.5
-_LITTLE_SAID = {"heading": 0.6, "envelope": 0.3, "session_header": 0.3, "managed": 0.6, "code": 0.9}
 _TIER_FACTORS = {Tier.CURATED: 1.2, Tier.IMPORTS: 0.9, Tier.REVIEW: 0.7}
 INVALID_PROJECT = "!invalid-project-annotation"
+UNTRUSTED = 0.6
 PROJECT_MATCH = 1.15
 PROJECT_FOREIGN = 0.9
 
@@ -33,7 +32,8 @@ class FusionWeights:
     vector: float = 0.6
     keyword: float = 0.4
     document: float = 0.2
-    neighbour: float = 0.5  # of each neighbour's cosine, added to the entry's own
+    talk: float = 0.1  # of the mean of the best cosines of a document: is it about this at all
+    neighbours: tuple[float, ...] = (0.4, 0.2)  # weight of the next and the second next entry of a talk; its own is 1
     specific: float = 1.0  # of the score of the question's names, identifiers and values alone, added to that of all
     recency_floor: float = 0.97  # what is left of a score however old its source is
 
@@ -45,11 +45,6 @@ def weights_for(embedder: Embedder | None) -> FusionWeights:
     return FusionWeights()
 
 
-def said(block: str, recalled: bool) -> float:
-    """Return how much of an answer a text can be at all: a heading or an envelope says little, an echo is a copy."""
-    return _LITTLE_SAID.get(block, 1.0) * (ECHO if recalled else 1.0)
-
-
 def repeats_question(body: frozenset[str], terms: frozenset[str]) -> bool:
     """Return whether a text only repeats words of the question: that answers nothing."""
     return bool(terms and body and body <= terms)
@@ -58,6 +53,11 @@ def repeats_question(body: frozenset[str], terms: frozenset[str]) -> bool:
 def tier_factor(tier: Tier) -> float:
     """Return how much a tier is believed: what was curated before what was only noted, our own reports last."""
     return _TIER_FACTORS.get(tier, 1.0)
+
+
+def trust_factor(origin: OriginClass) -> float:
+    """Return how far an untrusted text is put back: a trusted one of comparable relevance comes first."""
+    return UNTRUSTED if origin is OriginClass.UNTRUSTED else 1.0
 
 
 def decay(age: float, half_life_days: float) -> float:
@@ -84,18 +84,19 @@ def project_factor(project_key: str | None, active: Sequence[str]) -> float:
 
 def path_tier(query: str, path: str) -> int:
     """Return how exactly ``query`` names ``path``: 3 the whole path, 2 its last part, 1 that without ending, else 0."""
-    asked, name = _path_form(query), _path_form(path)
-    if asked in ("", "."):
-        return 0
-    if asked == name:
-        return 3
-    if "/" in asked:
-        return 0
-    last = PurePosixPath(name)
-    return 2 if asked == last.name else 1 if asked == last.stem else 0
+    return names_of(path).get(name_form(query), 0)
 
 
-def _path_form(text: str) -> str:
+def names_of(path: str) -> dict[str, int]:
+    """Return what names ``path`` exactly enough, each with its tier (openclaw-algorithms 7.5)."""
+    whole = name_form(path)
+    last = PurePosixPath(whole)
+    names = {last.stem: 1, last.name: 2, whole: 3}
+    return {name: tier for name, tier in names.items() if name not in ("", ".")}
+
+
+def name_form(text: str) -> str:
+    """Return ``text`` as paths are compared: forward slashes, no leading ``./``, composed and lower case."""
     text = text.strip().replace("\\", "/")
     while text.startswith("./"):
         text = text[2:]

@@ -15,7 +15,7 @@ import numpy as np
 
 from recall_runtime.agent import Agent
 from recall_runtime.index import ranking
-from recall_runtime.index.candidates import Candidates, Floats, Integers
+from recall_runtime.index.candidates import Candidates, Flags, Floats, Integers
 from recall_runtime.index.cutting import snippet_of
 from recall_runtime.index.embedders.protocol import Calibration
 from recall_runtime.index.hits import SearchHit
@@ -105,7 +105,7 @@ def in_final_order(
             relevance = question.relevance(body, float(cosine[place]))
             if not exact[place] and (relevance < min_score or meaningless[place]):
                 continue
-            score = float(scores[place] * candidates.substance[place])
+            score = float(scores[place])
             if ranking.repeats_question(body, question.words):
                 score *= ranking.REPEATS_QUESTION
             item = Ranked(entry_id, score, relevance, float(keyword[place]), float(cosine[place]))
@@ -115,12 +115,13 @@ def in_final_order(
         yield from (row[4] for row in found)
 
 
-def _meaningless(calibration: Calibration | None, keyword: Floats, cosine: Floats) -> Any:
+def _meaningless(calibration: Calibration | None, keyword: Floats, cosine: Floats) -> Flags:
     """Return who shares neither a word nor meaning: the nearest of a crowd of strangers is no answer."""
     if calibration is None:
         return np.zeros(len(keyword), dtype=bool)
-    weak = np.array([calibration.scaled(value) < WEAK_MEANING for value in cosine.tolist()], dtype=bool)
-    return np.isnan(keyword) & weak
+    least = calibration.unrelated + WEAK_MEANING * max(0.0, calibration.paraphrase - calibration.unrelated)
+    near = cosine >= least if calibration.paraphrase > calibration.unrelated else np.zeros(len(cosine), dtype=bool)
+    return np.isnan(keyword) & ~near
 
 
 def bodies_of(connection: apsw.Connection, entry_ids: Sequence[int]) -> dict[int, str]:

@@ -9,7 +9,7 @@ Any text is a question: it never raises and never runs as syntax. A lane that ca
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -18,20 +18,21 @@ import numpy as np
 
 from recall_runtime.agent import Agent
 from recall_runtime.errors import DreamlineError, EmbedderError, StoreError
-from recall_runtime.index import fusion, lanes, openclaw_mode, ranking, results, store
-from recall_runtime.index.candidates import NOBODY, Candidates, Floats, Integers, StoredColumns
+from recall_runtime.index import fusion, lanes, openclaw_mode, ranking, results, subjects
+from recall_runtime.index.access import Access, ImageIndex, StoredIndex
+from recall_runtime.index.candidates import NOBODY, Candidates, Floats, Integers, found_at
 from recall_runtime.index.embedders.protocol import Embedder, plain
 from recall_runtime.index.embedders.registry import resolve
 from recall_runtime.index.hits import Lane, LaneState, SearchAnswer, SearchHit
+from recall_runtime.index.image import IndexImage
 from recall_runtime.index.lanes import Meaning, Scope
 from recall_runtime.index.ranking import FusionWeights
+from recall_runtime.index.subjects import Subject
 from recall_runtime.index.vectors import Matrix
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.connection import one_state, open_reader
 from recall_runtime.storage.schema import Database, check_version
 from recall_runtime.text.words import index_text, query_terms
 from recall_runtime.vocabulary import Corpus
-
-__all__ = ["SearchAnswer", "SearchHit", "index_revision", "search"]
 
 MAX_QUERY = 4_000  # characters of a question that are looked up; a longer message is cut, so time is bounded
 POOL = 150  # candidates of each lane
@@ -53,6 +54,7 @@ def search(
     connection: apsw.Connection | None = None,
     embedder: Embedder | Configured | None = "configured",
     matrix: Matrix | None = None,
+    image: Callable[[apsw.Connection], IndexImage | None] | None = None,
     weights: FusionWeights | None = None,
 ) -> SearchAnswer:
     """Answer ``query`` from the index of ``agent``.
@@ -71,6 +73,7 @@ def search(
         connection: An open reader of the index to use; else one is opened for this call.
         embedder: The embedder to use; ``None`` means keyword lane only.
         matrix: All vectors in memory, when the caller keeps them.
+        image: Gives the image of the index for the state that the reader sees, when the caller keeps one.
         weights: Shares of the lanes, for measurements.
     """
     settings = agent.settings.search
@@ -78,8 +81,10 @@ def search(
     scope = Scope(corpus, include_untrusted, include_superseded, sessions)
     resolved, missing = _embedder(agent, embedder)
     try:
-        with _reader(agent, connection) as reader:
-            finder = _Finder(agent, reader, scope, text, resolved, matrix, weights or ranking.weights_for(resolved))
+        with _reader(agent, connection) as reader, one_state(reader):
+            kept = image(reader) if image else None
+            index = ImageIndex(kept, reader) if kept else StoredIndex(reader, matrix)
+            finder = _Finder(agent, reader, scope, text, resolved, index, weights or ranking.weights_for(resolved))
             answer = finder.answer(
                 max_results if max_results is not None else settings.max_results,
                 min_score if min_score is not None else settings.min_score,
@@ -88,7 +93,15 @@ def search(
     except StoreError as error:
         failed = Lane(LaneState.FAILED, str(error))
         return SearchAnswer((), {"keyword": failed, "vector": failed}, str(error))
-    return replace(answer, lanes={**answer.lanes, "vector": missing}) if missing else answer
+    answer = replace(answer, lanes={**answer.lanes, "vector": missing}) if missing else answer
+    return replace(answer, error=_error_of(agent, answer.lanes["vector"]))
+
+
+def _error_of(agent: Agent, lane: Lane) -> str | None:
+    """Return the error that a failed embedder is when the settings name it; the default one only degrades."""
+    if not lane.embedder_failed or "name" not in agent.settings.embedder.model_fields_set:
+        return None
+    return f"{lane.reason} What is found comes from words alone."
 
 
 def _embedder(agent: Agent, given: Embedder | Configured | None) -> tuple[Embedder | None, Lane | None]:
@@ -97,7 +110,7 @@ def _embedder(agent: Agent, given: Embedder | Configured | None) -> tuple[Embedd
     try:
         return resolve(agent.settings.embedder), None
     except EmbedderError as error:
-        return None, Lane(LaneState.FAILED, str(error))
+        return None, Lane(LaneState.FAILED, str(error), embedder_failed=True)
 
 
 @contextlib.contextmanager
@@ -113,20 +126,6 @@ def _reader(agent: Agent, connection: apsw.Connection | None) -> Iterator[apsw.C
         opened.close()
 
 
-@contextlib.contextmanager
-def _one_state(reader: apsw.Connection) -> Iterator[None]:
-    """Hold one read transaction, so that all queries of a search see one state of the index."""
-    if reader.in_transaction:
-        yield
-        return
-    reader.execute("BEGIN")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(apsw.Error):  # a damaged lane is reported by its own query
-            reader.execute("ROLLBACK")
-
-
 class _Finder:
     """One search over one reader."""
 
@@ -137,14 +136,14 @@ class _Finder:
         scope: Scope,
         text: str,
         embedder: Embedder | None,
-        matrix: Matrix | None,
+        index: Access,
         weights: FusionWeights,
     ) -> None:
         self._agent, self._reader, self._scope, self._text = agent, reader, scope, text
-        self._embedder, self._matrix, self._weights = embedder, matrix, weights
+        self._embedder, self._index, self._weights = embedder, index, weights
         self._terms = query_terms(text)[: lanes.MAX_TERMS]
         self._term_set = frozenset(self._terms)
-        self._columns = StoredColumns(reader)
+        self._frequencies: dict[str, int] = {}
         self._now_ms = agent.clock.now_ms()
         self._keyword_lane = Lane(LaneState.OK)
         self._vector_lane = Lane(LaneState.OK)
@@ -152,34 +151,34 @@ class _Finder:
 
     def answer(self, max_results: int, min_score: float, active: tuple[str, ...]) -> SearchAnswer:
         """Run both lanes and rank what they find."""
-        with _one_state(self._reader):
-            self._prepare_meaning()
-            if self._agent.settings.search.mode == "openclaw":
-                hits = self._openclaw_hits(max_results, min_score, active)
-            else:
-                hits = self._hits(max_results, min_score, active)
-            states = {"keyword": self._keyword_lane, "vector": self._vector_lane}
-            return SearchAnswer(hits, states, None if hits else self._why_nothing(min_score))
+        self._prepare_meaning()
+        if self._agent.settings.search.mode == "openclaw":
+            hits = self._openclaw_hits(max_results, min_score, active)
+        else:
+            hits = self._hits(max_results, min_score, active)
+        states = {"keyword": self._keyword_lane, "vector": self._vector_lane}
+        return SearchAnswer(hits, states, None if hits else self._why_nothing(min_score))
 
     def _prepare_meaning(self) -> None:
         if not self._text.strip():
             self._vector_lane = Lane(LaneState.OFF, "the question is empty")
             return
         try:
-            self._meaning, self._vector_lane = lanes.prepare_meaning(
-                self._reader, self._embedder, self._text, self._matrix
-            )
+            facts = self._index.facts()
+            self._meaning, self._vector_lane = lanes.prepare_meaning(self._embedder, self._text, facts)
         except (apsw.Error, DreamlineError, ValueError) as error:
             self._vector_lane = Lane(LaneState.FAILED, f"vectors can't be read ({error})")
 
     def _keyword_scores(self) -> dict[int, float]:
+        """Return BM25 for all terms; to it is added that of the terms which name something alone."""
         try:
-            found = lanes.keyword_scores(self._reader, self._terms, self._scope, POOL)
-            telling = lanes.specific_terms(self._terms)
-            if not telling or len(telling) == len(self._terms) or not self._weights.specific:
+            self._frequencies = {term: self._index.document_frequency(term) for term in self._terms}
+            present = [term for term in self._terms if self._frequencies[term]]
+            found = self._index.keyword_scores(present, self._scope, POOL)
+            telling, share = lanes.specific_terms(present), self._weights.specific
+            if not telling or len(telling) == len(present) or not share:
                 return found
-            named = lanes.keyword_scores(self._reader, telling, self._scope, POOL)
-            share = self._weights.specific
+            named = self._index.keyword_scores(telling, self._scope, POOL)
             return {key: found.get(key, named.get(key, 0.0)) + share * named.get(key, 0.0) for key in {*found, *named}}
         except apsw.Error as error:
             self._keyword_lane = Lane(LaneState.FAILED, f"full text can't be read ({error})")
@@ -195,17 +194,16 @@ class _Finder:
         return np.array([scores.get(source_id, 0.0) for source_id in sources])
 
     def _term_weights(self) -> dict[str, float]:
-        try:
-            return lanes.term_weights(self._reader, self._terms)
-        except apsw.Error as error:
-            self._keyword_lane = Lane(LaneState.FAILED, f"full text can't be read ({error})")
+        if not self._frequencies:
             return dict.fromkeys(self._terms, 1.0)
+        entries = self._index.entries
+        return {term: lanes.term_weight(count, entries) for term, count in self._frequencies.items()}
 
     def _vector_scores(self) -> dict[int, float]:
         if self._meaning is None:
             return {}
         try:
-            return lanes.vector_scores(self._reader, self._meaning, self._scope, POOL)
+            return self._index.nearest(self._meaning.query, POOL, self._scope)
         except (apsw.Error, ValueError) as error:
             self._vector_lane = Lane(LaneState.FAILED, f"vectors can't be read ({error})")
             self._meaning = None
@@ -213,11 +211,12 @@ class _Finder:
 
     def _hits(self, max_results: int, min_score: float, active: tuple[str, ...]) -> tuple[SearchHit, ...]:
         keyword, near, exact = self._keyword_scores(), self._vector_scores(), self._exact_paths()
-        found = self._candidates({*keyword, *near, *exact})
-        evidence = self._evidence(found, keyword, near)
+        subject = self._subject()
+        found = self._index.of({*keyword, *near, *exact, *subject.valued}, self._scope)
+        evidence = self._evidence(found, keyword)
         settings = self._agent.settings.search
         ages = found.ages(self._now_ms, self._agent.zone)
-        scores = fusion.fused(found, evidence, self._weights) * fusion.factors(
+        scores = subject.applied(found, fusion.fused(found, evidence, self._weights)) * fusion.factors(
             found, ages, active, settings.half_life_days, self._weights.recency_floor
         )
         ranked = results.in_final_order(
@@ -230,34 +229,66 @@ class _Finder:
             evidence.cosine,
             min_score,
         )
-        return self._select(results.hits_of(self._reader, ranked, self._term_set, max_results), max_results)
+        hits = results.hits_of(self._reader, subject.in_time(ranked, found), self._term_set, max_results)
+        return self._select(hits, max_results)
 
-    def _evidence(self, found: Candidates, keyword: Mapping[int, float], near: Mapping[int, float]) -> fusion.Evidence:
-        nothing = np.full(len(found), np.nan)
-        before = after = nothing
-        cosine = self._cosines(found.entry_ids, near)
-        if self._meaning is not None and self._weights.neighbour:
-            before, after = (self._cosines_beside(found, step, near) for step in (-1, 1))
+    def _subject(self) -> Subject:
+        """Return the known projects that the question names, and what its other words say of the value asked for."""
+        try:
+            projects = self._index.projects()
+            names = [term for term in self._terms if term in projects]
+            if not names:
+                return Subject()
+            shapes = self._likely_shapes(names)
+            return Subject(
+                shapes=shapes,
+                valued=self._valued(list(shapes)[: subjects.SHAPES], names),
+                about=self._index.holding(names),
+                past=subjects.asks_for_the_past(self._text),
+            )
+        except apsw.Error as error:
+            self._keyword_lane = Lane(LaneState.FAILED, f"full text can't be read ({error})")
+            return Subject()
+
+    def _valued(self, shapes: Sequence[str], names: Sequence[str]) -> frozenset[int]:
+        return frozenset(self._index.holding(shapes, names).tolist()) if shapes else frozenset()
+
+    def _likely_shapes(self, names: Sequence[str]) -> dict[str, float]:
+        """Return the shapes of values that the words of the question without its subject lead to."""
+        wording = query_terms(subjects.without_the_past(self._text))
+        attribute = [term for term in wording if term not in names and self._frequencies.get(term)]
+        scored = self._index.keyword_scores(attribute, self._scope, subjects.VOTERS)
+        voters = self._index.of(scored, self._scope)
+        following = self._index.beside(voters, 1)
+        lines = self._index.of(following.tolist(), self._scope)
+        entries = self._index.entries
+        return subjects.likely_shapes(
+            _looked_up(scored, voters.entry_ids, 0.0),
+            subjects.answers_of(voters, following, lines),
+            names,
+            lambda shape: lanes.term_weight(self._index.document_frequency(shape), entries),
+        )
+
+    def _evidence(self, found: Candidates, keyword: Mapping[int, float]) -> fusion.Evidence:
+        reach = len(self._weights.neighbours) if self._meaning is not None else 0
+        steps = [step for step in range(-reach, reach + 1) if step]
         return fusion.Evidence(
             keyword=_looked_up(keyword, found.entry_ids, np.nan),
-            cosine=cosine,
-            before=before,
-            after=after,
+            cosine=self._cosines(found.entry_ids),
+            beside={step: self._cosines_beside(found, step) for step in steps},
             document=self._document_scores(found),
         )
 
-    def _cosines(self, entry_ids: Integers, near: Mapping[int, float]) -> Floats:
+    def _cosines(self, entry_ids: Integers) -> Floats:
         if self._meaning is None:
             return np.full(len(entry_ids), np.nan)
-        asked = [entry_id for entry_id in entry_ids.tolist() if entry_id not in near and entry_id != NOBODY]
-        known = {**near, **lanes.cosines_of(self._reader, self._meaning, asked)}
-        return _looked_up(known, entry_ids, np.nan)
+        return self._index.cosines(self._meaning.query, entry_ids)
 
-    def _cosines_beside(self, found: Candidates, step: int, near: Mapping[int, float]) -> Floats:
+    def _cosines_beside(self, found: Candidates, step: int) -> Floats:
         out = np.full(len(found), np.nan)
         talks = np.flatnonzero(found.in_conversation)
         if talks.size:
-            out[talks] = self._cosines(self._columns.beside(found.take(talks), step), near)
+            out[talks] = self._cosines(self._index.beside(found.take(talks), step))
         return out
 
     def _question(self) -> results.Question:
@@ -267,16 +298,10 @@ class _Finder:
     def _exact_paths(self) -> dict[int, int]:
         """Return the first entry of each source whose file name the question is, with how exactly."""
         try:
-            found = lanes.path_hits(self._reader, self._text, self._scope)
+            return self._index.named(self._text, self._scope)
         except apsw.Error as error:
             self._keyword_lane = Lane(LaneState.DEGRADED, f"file names can't be read ({error})")
             return {}
-        tiers = {entry_id: ranking.path_tier(self._text, path) for _, entry_id, path in found}
-        return {entry_id: tier for entry_id, tier in tiers.items() if tier}
-
-    def _candidates(self, entry_ids: set[int]) -> Candidates:
-        found = self._columns.of(entry_ids)
-        return found.take(found.visible(self._scope))
 
     def _select(self, hits: Iterator[SearchHit], limit: int) -> tuple[SearchHit, ...]:
         settings = self._agent.settings.search
@@ -294,7 +319,7 @@ class _Finder:
             self._keyword_lane = Lane(LaneState.FAILED, f"full text can't be read ({error})")
             keyword = {}
         near = dict(list(self._vector_scores().items())[:limit])
-        found = self._candidates({*keyword, *near, *exact})
+        found = self._index.of({*keyword, *near, *exact}, self._scope)
         ids = found.entry_ids.tolist()
         entries, bodies = results.entries_of(self._reader, ids), results.bodies_of(self._reader, ids)
         rated = [
@@ -352,9 +377,9 @@ class _Finder:
 
 
 def _looked_up(values: Mapping[int, float], entry_ids: Integers, default: float) -> Floats:
-    return np.array([values.get(entry_id, default) for entry_id in entry_ids.tolist()], dtype=np.float64)
-
-
-def index_revision(connection: apsw.Connection) -> int:
-    """Return the revision of the index; it grows with every change a search could see."""
-    return int(store.get_meta(connection, "revision") or 0)
+    """Return the value of each of ``entry_ids``, which are in order."""
+    out = np.full(len(entry_ids), default, dtype=np.float64)
+    places = found_at(entry_ids, np.fromiter(values, dtype=np.int64, count=len(values)))
+    known = places != NOBODY
+    out[places[known]] = np.fromiter(values.values(), dtype=np.float64, count=len(values))[known]
+    return out

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 import apsw
 
 from recall_runtime.index import vectors
+from recall_runtime.index.content import shapes_of, substance_of
 from recall_runtime.paths import PathKind
 from recall_runtime.text.words import index_text
 from recall_runtime.vocabulary import EntryStatus, OriginClass, Refusal, SessionKind, Tier
 
-CHUNKING_VERSION = "1"  # raise it when the same files would give other rows; the next sync then builds anew
+CHUNKING_VERSION = "2"  # raise it when the same files would give other rows; the next sync then builds anew
 CONTEXT_CHARACTERS = 400  # of the segmented text of each neighbour
 MESSAGE_BLOCK = "message"
 
@@ -101,7 +102,7 @@ _SOURCE_COLUMNS = (
 _ENTRY_COLUMNS = (
     "entry_id, source_id, ordinal, start_line, end_line, text, text_hash, heading_path, block, origin_class,"
     " session_kind, observed_at, session_id, supersedes_key, role, message_id, message_hash, importance, triggers,"
-    " project_key, status, candidate, refusal, recalled, embedded"
+    " project_key, status, candidate, refusal, recalled, embedded, shapes, substance"
 )
 
 
@@ -118,11 +119,16 @@ def set_meta(connection: apsw.Connection, key: str, value: str) -> None:
     )
 
 
+def revision(connection: apsw.Connection) -> int:
+    """Return the revision of the index; it grows with every change a search could see."""
+    return int(get_meta(connection, "revision") or 0)
+
+
 def bump_revision(connection: apsw.Connection) -> int:
     """Raise the revision that readers compare; call it in every transaction that changes what a search may find."""
-    revision = int(get_meta(connection, "revision") or 0) + 1
-    set_meta(connection, "revision", str(revision))
-    return revision
+    raised = revision(connection) + 1
+    set_meta(connection, "revision", str(raised))
+    return raised
 
 
 def known_sources(connection: apsw.Connection) -> dict[str, KnownSource]:
@@ -239,10 +245,11 @@ def _insert_entries(
     if not entries:
         return
     first_id = _take_ids(connection, len(entries))
+    shapes = [" ".join(shapes_of(entry.text)) for entry in entries]
     connection.executemany(
-        f"INSERT INTO entries({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * 25)})",  # noqa: S608 - our own columns
+        f"INSERT INTO entries({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * 27)})",  # noqa: S608 - our own columns
         (
-            _entry_values(entry, first_id + number, source_id, first_ordinal + number)
+            _entry_values(entry, first_id + number, source_id, first_ordinal + number, shapes[number])
             for number, entry in enumerate(entries)
         ),
     )
@@ -251,19 +258,24 @@ def _insert_entries(
         (
             (first_id + number, body, context)
             for number, (body, context) in enumerate(
-                zip(bodies, _contexts(source, entries, bodies, before), strict=True)
+                zip(bodies, _contexts(source, entries, bodies, shapes, before), strict=True)
             )
         ),
     )
 
 
+def next_entry_id(connection: apsw.Connection) -> int:
+    """Return the number the next entry gets; all others are smaller."""
+    return int(get_meta(connection, "next_entry_id") or 1)
+
+
 def _take_ids(connection: apsw.Connection, count: int) -> int:
-    first = int(get_meta(connection, "next_entry_id") or 1)
+    first = next_entry_id(connection)
     set_meta(connection, "next_entry_id", str(first + count))
     return first
 
 
-def _entry_values(entry: EntryRow, entry_id: int, source_id: int, ordinal: int) -> tuple[object, ...]:
+def _entry_values(entry: EntryRow, entry_id: int, source_id: int, ordinal: int, shapes: str) -> tuple[object, ...]:
     return (
         entry_id,
         source_id,
@@ -290,17 +302,21 @@ def _entry_values(entry: EntryRow, entry_id: int, source_id: int, ordinal: int) 
         entry.refusal.value if entry.refusal else None,
         int(entry.recalled),
         0,
+        shapes,
+        substance_of(entry.text, entry.block, recalled=entry.recalled, spoken=entry.in_conversation),
     )
 
 
-def _contexts(source: SourceRow, entries: Sequence[EntryRow], bodies: Sequence[str], before: str) -> Iterable[str]:
-    """Yield what each entry's context column holds: neighbours in a conversation, what stands above, its day."""
+def _contexts(
+    source: SourceRow, entries: Sequence[EntryRow], bodies: Sequence[str], shapes: Sequence[str], before: str
+) -> Iterable[str]:
+    """Yield the context column of each entry: neighbours in a talk, what stands above, its day, shapes of values."""
     above: dict[tuple[str, ...], str] = {}
     day = _day_words(source.day)
     for number, entry in enumerate(entries):
         if entry.above not in above:
             above[entry.above] = index_text(" ".join(entry.above)) if entry.above else ""
-        parts = [above[entry.above], day]
+        parts = [above[entry.above], day, shapes[number]]
         if entry.in_conversation:
             previous = bodies[number - 1] if number else before
             following = bodies[number + 1] if number + 1 < len(bodies) else ""

@@ -80,6 +80,16 @@ def fault_of(vector: Sequence[float] | Vector, dimensions: int) -> VectorFault |
     return None if np.any(array) else VectorFault.ZERO
 
 
+def dots(rows: Vectors, query: Vector) -> Vectors:
+    """Return the scalar product of each row with ``query``, in this thread alone.
+
+    ``rows @ query`` spreads over the threads of the linear algebra library and then waits for the slowest of them:
+    where another process uses the processors too, 0.4 ms become 20 (docs/decisions.md).
+    """
+    products: Vectors = np.vecdot(rows, query)
+    return products
+
+
 def has_extension(connection: apsw.Connection) -> bool:
     """Return whether sqlite-vec is loaded on ``connection``."""
     try:
@@ -194,7 +204,7 @@ class Matrix:
         if not rows.size or k < 1:
             return []
         few = rows.size * 8 < len(self.vectors)  # copying few rows is cheaper than scanning all of them
-        cosines = self.vectors[rows] @ query if few else (self.vectors @ query)[rows]
+        cosines = dots(self.vectors[rows], query) if few else dots(self.vectors, query)[rows]
         if k < rows.size:
             part = np.argpartition(-cosines, k - 1)[:k]
             rows, cosines = rows[part], cosines[part]

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recall_runtime.intents.terms import terms_of
 from recall_runtime.text.words import SCRIPT_RUN, fold, split_clusters
 
@@ -69,6 +72,12 @@ def overlap_score(found: int, size: int) -> float:
     if size == 1:
         return ONE_WORD if found else 0.0
     return min(1.0, 0.8 * found / size + 0.2 * min(1.0, found / 2))
+
+
+def overlap_scores(found: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return :func:`overlap_score` for each pair of ``found`` and ``sizes``."""
+    several = np.minimum(1.0, 0.8 * found / sizes + 0.2 * np.minimum(1.0, found / 2))
+    return np.where(sizes == 1, np.where(found > 0, ONE_WORD, 0.0), several)
 
 
 def _overlap(phrase: Phrase, message: MessageForms) -> int:

@@ -53,14 +53,22 @@ def answer_for(
         sessions=sessions,
         connection=reader,
         embedder="configured" if problem else embedder,
-        matrix=runtime.matrix(reader),
+        image=runtime.image,
     )
 
 
-def automatic_memory(agent: Agent, runtime: Runtime, access: Access, session_key: str, active: Sequence[str]) -> Memory:
+def automatic_memory(
+    agent: Agent,
+    runtime: Runtime,
+    access: Access,
+    session_key: str,
+    active: Sequence[str],
+    errors: list[str] | None = None,
+) -> Memory:
     """Return what lane 2 may read for a private conversation: eligible text only, never the conversation itself.
 
-    With ``remember_across_conversations`` also the transcripts of the owner's other private conversations.
+    With ``remember_across_conversations`` also the transcripts of the owner's other private conversations. ``errors``
+    takes what the embedder that the settings name failed with.
     """
     crosses = agent.settings.search.remember_across_conversations and access.is_private
 
@@ -78,6 +86,8 @@ def automatic_memory(agent: Agent, runtime: Runtime, access: Access, session_key
             include_untrusted=False,
             sessions=sessions,
         )
+        if answer.error and errors is not None:
+            errors.append(answer.error)
         return tuple(
             hit
             for hit in answer.hits

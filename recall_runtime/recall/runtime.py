@@ -1,7 +1,7 @@
 """The warm state of an agent's recall lanes, kept by a server between turns.
 
-Belongs here: connections of each thread, the embedder, vectors in memory, trigger sets, views of curated files, the
-workers, the recorder. Does not belong here: what a lane does with them (``recall.turn``, ``recall.tools``).
+Belongs here: connections of each thread, the embedder, the image of the index, trigger sets, views of curated files,
+the workers, the recorder. Does not belong here: what a lane does with them (``recall.turn``, ``recall.tools``).
 
 Everything here is derived and checked against the disk on use: a replaced index is opened again, changed vectors and
 files are read again. A ``Runtime`` may be used from any number of threads.
@@ -18,11 +18,10 @@ import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.errors import EmbedderError, ModelError, StoreError
-from recall_runtime.index import vectors
+from recall_runtime.index import image, store
 from recall_runtime.index.embedders.protocol import Embedder
 from recall_runtime.index.embedders.registry import resolve
-from recall_runtime.index.search import index_revision
-from recall_runtime.index.vectors import Matrix
+from recall_runtime.index.image import IndexImage
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.recall import triggers
 from recall_runtime.recall.applies import DirectiveScorer
@@ -35,7 +34,7 @@ from recall_runtime.storage.connection import open_reader, open_writer
 
 LOCAL_EMBEDDERS = frozenset({"static", "minilm", "e5"})
 BUSY_MS = 100  # how long a lane waits for a locked database
-INLINE_VECTORS = 2_000  # up to so many a changed matrix is read at once, above in the background
+INLINE_ENTRIES = 20_000  # up to so many the image of the index is loaded by the first turn, above in the background
 RELOAD_SECONDS = 1.0  # at most so often in the background, however fast a writer commits
 RETRY_SECONDS = 30.0  # after an embedder or a model's settings failed
 
@@ -47,10 +46,15 @@ _Opened = tuple[tuple[int, int], apsw.Connection]  # device and inode of the fil
 
 
 class Runtime:
-    """What the lanes of one agent keep between turns. Close it when done."""
+    """What the lanes of one agent keep between turns. Close it when done.
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    Args:
+        agent: The agent.
+        one_turn: It serves a single turn, so nothing is made that pays off only later.
+    """
+
+    def __init__(self, agent: Agent, *, one_turn: bool = False) -> None:
+        self._agent, self._one_turn = agent, one_turn
         self._lock = threading.Lock()
         self._local = threading.local()
         self.workers = Workers(self._close_thread)
@@ -58,7 +62,8 @@ class Runtime:
         self._embedder: tuple[Embedder | None, str] | None = None
         self._embedder_at = 0.0
         self._triggers: tuple[tuple[object, ...], triggers.TriggerSet] | None = None
-        self._matrix: tuple[tuple[object, ...], Matrix] | None = None
+        self._image: tuple[tuple[int, int], IndexImage | None] | None = None
+        self._image_lock = threading.Lock()
         self._loading = False
         self._loaded_at = 0.0
         self._scorer: DirectiveScorer | None = None
@@ -172,24 +177,36 @@ class Runtime:
                 self._scorer = known
         return known
 
-    def matrix(self, reader: apsw.Connection) -> Matrix | None:
-        """Return all vectors of the index in memory, or ``None`` without an embedder.
+    def image(self, reader: apsw.Connection) -> IndexImage | None:
+        """Return the image of the index for the state that ``reader`` sees, or ``None`` when there is none for it.
 
-        A large changed matrix is read in the background; until then the old one serves: entry numbers are never used
-        again, so an old vector can't belong to another text, and gone entries are not found by number.
+        Small changes are taken over at once, large ones by loading the image anew in the background; until then the
+        index itself is asked, which gives the same answers.
         """
-        if self.embedder()[0] is None:
+        if self._one_turn:
             return None
-        key = (_identity(self._agent.folders.index_db), index_revision(reader))
-        with self._lock:
-            known = self._matrix
-        if known is not None and known[0] == key:
-            return known[1]
-        same_file = known is not None and known[0][0] == key[0]
-        if known is not None and same_file and len(known[1].entry_ids) > INLINE_VECTORS:
+        try:
+            kept = self._image_of(reader)
+        except (StoreError, apsw.Error, ValueError):
+            return None  # a damaged part is named by the lane that reads it
+        if kept is None:
             self._load_in_background()
-            return known[1]
-        return self._load_matrix(reader)
+        return kept
+
+    def _image_of(self, reader: apsw.Connection) -> IndexImage | None:
+        identity, revision = _identity(self._agent.folders.index_db), store.revision(reader)
+        with self._image_lock:
+            known = self._image
+            if known is None and store.next_entry_id(reader) <= INLINE_ENTRIES:
+                known = self._image = identity, image.load(reader)
+            if known is not None and known[0] == identity:
+                if known[1] is None or revision < known[1].revision:  # too large, or a state before the image's
+                    return None
+                fresh = image.refreshed(known[1], reader)
+                if fresh is not None:
+                    self._image = identity, fresh
+                return fresh
+        return None
 
     def deep(self) -> DeepRecall:
         """Return lane 2 with its breaker and cache."""
@@ -238,13 +255,6 @@ class Runtime:
                 self._pending.pop(0)
                 self._wake.notify_all()
 
-    def _load_matrix(self, reader: apsw.Connection) -> Matrix:
-        key = (_identity(self._agent.folders.index_db), index_revision(reader))
-        fresh = vectors.load_matrix(reader)
-        with self._lock:
-            self._matrix, self._loaded_at = (key, fresh), time.monotonic()
-        return fresh
-
     def _load_in_background(self) -> None:
         with self._lock:
             if self._loading or time.monotonic() - self._loaded_at < RELOAD_SECONDS:
@@ -252,16 +262,20 @@ class Runtime:
             self._loading = True
 
         def load() -> None:
+            path = self._agent.folders.index_db
             try:
-                with contextlib.closing(open_reader(self._agent.folders.index_db, vectors=True)) as reader:
-                    self._load_matrix(reader)
+                identity = _identity(path)
+                with contextlib.closing(open_reader(path, vectors=True)) as reader:
+                    loaded = image.load(reader)
+                with self._image_lock:
+                    self._image = identity, loaded
             except (StoreError, apsw.Error):
-                pass  # the old one goes on serving; the next turn tries again
+                pass  # the index itself goes on answering; a later turn tries again
             finally:
                 with self._lock:
-                    self._loading = False
+                    self._loading, self._loaded_at = False, time.monotonic()
 
-        threading.Thread(target=load, name="dreamline-vectors", daemon=True).start()
+        threading.Thread(target=load, name="dreamline-image", daemon=True).start()
 
     def _connection(self, name: str, path: Path, opener: Callable[[Path], apsw.Connection]) -> apsw.Connection:
         opened: dict[str, _Opened] = self._local.__dict__.setdefault("opened", {})

@@ -14,7 +14,7 @@ from typing import Any
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of, format_instant
-from recall_runtime.errors import RefusedError
+from recall_runtime.errors import EmbedderError, RefusedError
 from recall_runtime.index import reading as windows
 from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.conditions import conditions_of
@@ -49,6 +49,7 @@ def memory_search(
 ) -> dict[str, Any]:
     """Search memory and return ``results``, the state of each lane, and a ``notice`` where there is nothing.
 
+    ``error`` names type and message when the embedder of the settings failed; the results are those of words alone.
     Without ``runtime`` everything is opened and closed here. Only an interactive session's call is recorded.
 
     Raises:
@@ -80,6 +81,7 @@ def memory_search(
         "results": [_result(hit, today) for hit in answer.hits],
         "lanes": {name: {"state": lane.state.value, "reason": lane.reason} for name, lane in answer.lanes.items()},
         "notice": notice,
+        "error": {"type": EmbedderError.__name__, "message": answer.error} if answer.error else None,
         "transcripts_left_out": rejected,
     }
 
@@ -202,7 +204,7 @@ def _warm(agent: Agent, runtime: Runtime | None) -> Iterator[Runtime]:
     if runtime is not None:
         yield runtime
         return
-    with Runtime(agent) as own:
+    with Runtime(agent, one_turn=True) as own:
         yield own
 
 

@@ -13,17 +13,20 @@ from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from recall_runtime.errors import EmbedderError
-from recall_runtime.index.embedders.protocol import Embedder, Vector, Vectors, plain
+from recall_runtime.index.candidates import Floats, Integers
+from recall_runtime.index.embedders.protocol import Embedder, Vectors, plain
 from recall_runtime.index.hits import SearchHit
+from recall_runtime.index.vectors import dots
 from recall_runtime.notes.markers import ACTIVE_MEMORY_TAG
 from recall_runtime.paths import PathKind, kind_of, tier_of
 from recall_runtime.recall.phrase_match import (
     MessageForms,
     Phrase,
     forms_of_message,
-    overlap_score,
+    overlap_scores,
     phrase_score,
     phrases_of,
 )
@@ -35,7 +38,7 @@ from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, EntryStatus, OriginClass
 
 MAX_ROWS = 4_096  # entries with triggers that are kept in memory; the most important ones
 PHRASE_SHARE = 0.8
-_MAX_BITS = 32  # words of a phrase that are looked up
+_MOST_WORDS = 32  # words of a phrase that are looked up
 _ROUNDING = 1e-9
 _DIGITS = 9  # 0.8 x 0.85 + 0.2 x 0.2 is the threshold itself and must not fall short of it by rounding
 
@@ -71,20 +74,9 @@ class TriggerBlock:
     left_out: int = 0
 
 
-@dataclass(slots=True)
-class _Row:
-    """One entry; its words and the vectors of its phrases are made when they are first needed, and kept."""
-
-    entry: IndexEntry
-    phrases: tuple[Phrase, ...]
-    terms: frozenset[str] | None = None
-    vectors: Vectors | None = None
-
-
-def entry_score(phrase: float, relevance: float) -> float:
+def entry_scores(phrases: Floats, relevance: Floats) -> Floats:
     """Return 0.8 x the best phrase score + 0.2 x the relevance limited to 0..1 (openclaw-algorithms 13.4)."""
-    limited = min(1.0, max(0.0, relevance))
-    return round(PHRASE_SHARE * phrase + (1 - PHRASE_SHARE) * limited, _DIGITS)
+    return np.round(PHRASE_SHARE * phrases + (1 - PHRASE_SHARE) * np.clip(relevance, 0.0, 1.0), _DIGITS)
 
 
 def fingerprint(reader: apsw.Connection) -> str:
@@ -105,34 +97,50 @@ def load_entries(reader: apsw.Connection) -> list[IndexEntry]:
 class TriggerSet:
     """The entries with triggers of one state of the index, ready to be asked.
 
+    A message is looked up by its words, and what is left is reckoned in arrays, so that thousands of entries take no
+    longer than a few. The words and vectors of an entry are made when it first may be triggered, and kept.
+
     Args:
         entries: What may be triggered; anything else among them is left out.
         embedder: The local embedder for the written phrases; ``None``: words alone decide.
     """
 
     def __init__(self, entries: Sequence[IndexEntry], embedder: Embedder | None = None) -> None:
-        self._rows: list[_Row] = []
-        self._phrases: list[tuple[int, Phrase]] = []  # with the number of its row
-        self._by_form: dict[str, list[tuple[int, int]]] = {}  # phrase, bit of the word in it
+        self._entries: list[IndexEntry] = []
+        self._phrases: list[Phrase] = []
+        firsts, codes = [0], dict[str, list[int]]()  # a code is the number of a phrase and the place of a word in it
         for entry in entries:
             phrases = phrases_of(entry.annotations.triggers) if _may_be_triggered(entry) else ()
             if not phrases:
                 continue
-            self._rows.append(_Row(entry, phrases))
+            self._entries.append(entry)
             for phrase in phrases:
-                self._phrases.append((len(self._rows) - 1, phrase))
-                for place, forms in enumerate(phrase.words[:_MAX_BITS]):
+                for place, forms in enumerate(phrase.words[:_MOST_WORDS]):
                     for form in forms:
-                        self._by_form.setdefault(form, []).append((len(self._phrases) - 1, 1 << place))
+                        codes.setdefault(form, []).append(len(self._phrases) * _MOST_WORDS + place)
+                self._phrases.append(phrase)
+            firsts.append(len(self._phrases))
+        self._firsts = np.array(firsts, dtype=np.int64)  # first phrase of each entry, and the end
+        self._owners = np.repeat(np.arange(len(self._entries)), np.diff(self._firsts))
+        self._sizes = np.array([len(phrase.words) for phrase in self._phrases], dtype=np.int64)
+        self._codes = {form: np.array(found, dtype=np.int64) for form, found in codes.items()}
+        places = sorted(
+            range(len(self._entries)), key=lambda at: (self._entries[at].path, self._entries[at].start_line)
+        )
+        self._order = np.argsort(np.array(places, dtype=np.int64))
+        self._terms: dict[int, frozenset[str]] = {}
+        self._allowed: tuple[tuple[str, ...], NDArray[np.bool_]] | None = None
         self._embedder = embedder
+        self._vectors: Vectors | None = None
+        self._has_vector = np.zeros(len(self._phrases), dtype=bool)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._entries)
 
     @property
     def entries(self) -> tuple[IndexEntry, ...]:
         """All entries, the most important first."""
-        return tuple(row.entry for row in self._rows)
+        return tuple(self._entries)
 
     def hits(
         self, message: str, *, threshold: float, max_entries: int, active: Sequence[str] = ()
@@ -141,71 +149,90 @@ class TriggerSet:
 
         Only phrases that share enough words with the message to reach the threshold are looked at.
         """
-        forms = forms_of_message(message)
-        best = self._best_phrases(forms, (threshold - (1 - PHRASE_SHARE)) / PHRASE_SHARE, active)
-        if not best or not max_entries:
+        rows, phrases, phrase_scores = self._best_phrases(
+            forms_of_message(message), (threshold - (1 - PHRASE_SHARE)) / PHRASE_SHARE, tuple(active)
+        )
+        if not len(rows) or not max_entries:
             return ()
-        relevance = _Relevance(message, self._embedder)
-        found: list[TriggerHit] = []
-        for number, (phrase, text) in best.items():
-            row = self._rows[number]
-            score = entry_score(phrase, relevance.of(row))
-            if score >= threshold:
-                found.append(TriggerHit(row.entry, score, text))
-        found.sort(key=lambda hit: (-hit.score, hit.entry.path, hit.entry.start_line))
-        return tuple(found[:max_entries])
+        scores = entry_scores(phrase_scores, self._relevance(message, rows))
+        found = np.flatnonzero(scores >= threshold)
+        best = found[np.lexsort((self._order[rows[found]], -scores[found]))][:max_entries]
+        return tuple(
+            TriggerHit(self._entries[int(rows[at])], float(scores[at]), self._phrases[int(phrases[at])].text)
+            for at in best.tolist()
+        )
 
-    def _best_phrases(self, forms: MessageForms, least: float, active: Sequence[str]) -> dict[int, tuple[float, str]]:
-        """Return the best phrase of each row that holds one of at least the score ``least``, by row."""
-        shared: dict[int, int] = {}
-        for form in forms.places:
-            for phrase_number, bit in self._by_form.get(form, ()):
-                shared[phrase_number] = shared.get(phrase_number, 0) | bit
-        best: dict[int, tuple[float, str]] = {}
-        for phrase_number, bits in shared.items():
-            row, phrase = self._phrases[phrase_number]
-            if overlap_score(bits.bit_count(), len(phrase.words)) < least - _ROUNDING:
-                continue  # even if all of them stood together
-            if not _project_allows(self._rows[row].entry, active):
-                continue
-            score = phrase_score(phrase, forms)
-            if score >= least - _ROUNDING and score > best.get(row, (0.0, ""))[0]:
-                best[row] = score, phrase.text
-        return best
+    def _best_phrases(
+        self, forms: MessageForms, least: float, active: tuple[str, ...]
+    ) -> tuple[Integers, Integers, Floats]:
+        """Return entries with a phrase of at least the score ``least``, that phrase, and its score."""
+        found = [self._codes[form] for form in forms.places if form in self._codes]
+        if not found:
+            return _NONE, _NONE, np.array([])
+        phrases, shared = np.unique(np.unique(np.concatenate(found)) // _MOST_WORDS, return_counts=True)
+        scores = overlap_scores(shared, self._sizes[phrases])  # as if all of them stood together
+        likely = (scores >= least - _ROUNDING) & self._allows(active)[self._owners[phrases]]
+        phrases, scores = phrases[likely], scores[likely]
+        for at in np.flatnonzero(self._sizes[phrases] > 1).tolist():
+            scores[at] = phrase_score(self._phrases[int(phrases[at])], forms)
+        near = scores >= least - _ROUNDING
+        phrases, scores = phrases[near], scores[near]
+        order = np.lexsort((phrases, -scores, self._owners[phrases]))
+        rows, first = np.unique(self._owners[phrases][order], return_index=True)
+        return rows, phrases[order][first], scores[order][first]
 
+    def _allows(self, active: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return which entries may be triggered in a session with these projects."""
+        known = self._allowed
+        if known is None or known[0] != active:
+            allowed = [_project_allows(entry, active) for entry in self._entries]
+            known = self._allowed = active, np.array(allowed, dtype=bool)
+        return known[1]
 
-class _Relevance:
-    """How near a message is to what an entry is for, 0..1: by meaning, and by the words both share."""
-
-    def __init__(self, message: str, embedder: Embedder | None) -> None:
-        self._message, self._embedder = plain(message)[:_MAX_EMBEDDED], embedder
-        self._vector: Vector | None = None
-        self._terms: frozenset[str] | None = None
-
-    def of(self, row: _Row) -> float:
-        """Return the relevance of the entry to the message."""
-        if self._terms is None:
-            self._terms = frozenset(query_terms(self._message))
-        if row.terms is None:
-            row.terms = frozenset(query_terms(f"{row.entry.text} {' '.join(phrase.text for phrase in row.phrases)}"))
-        shared = len(self._terms & row.terms) / len(self._terms) if self._terms else 0.0
+    def _relevance(self, message: str, rows: Integers) -> Floats:
+        """Return how near the message is to what each entry is for, up to 1: by meaning, and by words both share."""
+        message = plain(message)[:_MAX_EMBEDDED]
+        asked = frozenset(query_terms(message))
+        shared = np.array([len(asked & self._terms_of(row)) for row in rows.tolist()]) / max(1, len(asked))
         try:
-            return max(shared, self._meaning(row))
+            return np.maximum(shared, self._meaning(message, rows))
         except EmbedderError:
-            self._embedder = None  # words alone decide for the rest of this message
-            return shared
+            return shared  # words alone decide for this message
 
-    def _meaning(self, row: _Row) -> float:
+    def _terms_of(self, row: int) -> frozenset[str]:
+        known = self._terms.get(row)
+        if known is None:
+            phrases = self._phrases[self._firsts[row] : self._firsts[row + 1]]
+            text = f"{self._entries[row].text} {' '.join(phrase.text for phrase in phrases)}"
+            known = self._terms[row] = frozenset(query_terms(text))
+        return known
+
+    def _meaning(self, message: str, rows: Integers) -> Floats:
+        """Return the calibrated cosine of the message and the nearest phrase of each entry."""
         if self._embedder is None or self._embedder.calibration is None:
-            return 0.0
-        if self._vector is None:
-            self._vector = self._embedder.embed_query(self._message)
-        if row.vectors is None:
-            row.vectors = self._embedder.embed_documents([phrase.text for phrase in row.phrases])
-        return self._embedder.calibration.scaled(float(np.max(row.vectors @ self._vector)))
+            return np.zeros(len(rows))
+        counts = self._firsts[rows + 1] - self._firsts[rows]
+        starts = np.cumsum(counts) - counts
+        phrases = np.repeat(self._firsts[rows] - starts, counts) + np.arange(counts.sum())
+        cosines = dots(self._vectors_of(phrases, self._embedder), self._embedder.embed_query(message))
+        levels = self._embedder.calibration
+        nearest = np.maximum.reduceat(cosines, starts).astype(np.float64)
+        return (nearest - levels.unrelated) / max(1e-9, levels.paraphrase - levels.unrelated)  # limited with the rest
+
+    def _vectors_of(self, phrases: Integers, embedder: Embedder) -> Vectors:
+        missing = phrases[~self._has_vector[phrases]]
+        if len(missing):
+            made = embedder.embed_documents([self._phrases[phrase].text for phrase in missing.tolist()])
+            if self._vectors is None:
+                self._vectors = np.zeros((len(self._phrases), made.shape[1]), dtype=np.float32)
+            self._vectors[missing] = made
+            self._has_vector[missing] = True
+        assert self._vectors is not None  # noqa: S101 - somebody has made the first of them
+        return self._vectors[phrases]
 
 
 _MAX_EMBEDDED = 1_000  # characters of a message whose meaning is compared with short phrases
+_NONE = np.array([], dtype=np.int64)
 
 
 def trigger_block(hits: Sequence[TriggerHit], budget: int) -> TriggerBlock:

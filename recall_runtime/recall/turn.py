@@ -144,7 +144,7 @@ def turn(
         recent: The turns before, (role, text), oldest first; for the query of lane 2.
     """
     if runtime is None:
-        with contextlib.closing(Runtime(agent)) as own:
+        with contextlib.closing(Runtime(agent, one_turn=True)) as own:
             result = _Turn(agent, own, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
             if record:
                 with contextlib.suppress(Exception):  # the answer stands, whatever happens to its record
@@ -397,7 +397,10 @@ class _Turn:
         has_model = self._agent.settings.model.provider != "none" and not self._runtime.model_problem
         seconds = settings.timeout_ms / 1000 if has_model else min(SEARCH_SECONDS, settings.timeout_ms / 1000)
         cancel = threading.Event()
-        memory = automatic_memory(self._agent, self._runtime, self._access, self._session_key or "", self._active)
+        errors: list[str] = []
+        memory = automatic_memory(
+            self._agent, self._runtime, self._access, self._session_key or "", self._active, errors
+        )
         note = self._lane(
             Lane.DEEP,
             seconds + GRACE_SECONDS,
@@ -419,6 +422,9 @@ class _Turn:
         detail = self._runtime.model_problem or note.detail
         elapsed = self._reports[Lane.DEEP].elapsed_ms
         self._reports[Lane.DEEP] = LaneReport("cached" if note.cached else note.status, elapsed, detail)
+        if errors:  # what words alone found still stands in the block
+            self._reports[Lane.DEEP] = LaneReport("failed", elapsed, errors[0])
+            self._omissions.append(Omission("vectors", "failed"))
         if note.status is not RecallStatus.OK:
             self._omissions.append(Omission(Lane.DEEP, note.status))
             return None

@@ -99,6 +99,20 @@ def query(
 
 
 @contextlib.contextmanager
+def one_state(reader: apsw.Connection) -> Iterator[None]:
+    """Hold one read transaction, so that all queries of the body see one state of the database."""
+    if reader.in_transaction:
+        yield
+        return
+    reader.execute("BEGIN")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(apsw.Error):  # a damaged database is reported by the query that met it
+            reader.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
 def write_transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
     """Run the body in one ``BEGIN IMMEDIATE`` transaction; commit at its end, roll back when it raises.
 

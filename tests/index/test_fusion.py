@@ -37,12 +37,15 @@ def row(
     project: str | None = None,
     observed_at: int = NOW,
     session: str | None = None,
+    source: int = 1,
+    shapes: str = "",
+    substance: float = 1.0,
 ) -> tuple[Any, ...]:
     julian = dt.date.fromisoformat(day).toordinal() + 1_721_424.5 if day else None
     tier = tier_of(path)
     return (
-        *(entry_id, 1, ordinal, 1, "bullet", 0, talk, origin, status, importance, project, observed_at, path),
-        *(tier.value if tier else "sessions", julian, kind_of(path).value, session),
+        *(entry_id, source, ordinal, 1, talk, origin, status, importance, project, observed_at, path),
+        *(tier.value if tier else "sessions", julian, kind_of(path).value, session, shapes, substance),
     )
 
 
@@ -56,7 +59,8 @@ def evidence(
 ) -> Evidence:
     nothing = [np.nan] * len(keyword)
     lanes = (keyword, cosine, before or nothing, after or nothing, document or [0.0] * len(keyword))
-    return Evidence(*(np.array(values, dtype=np.float64) for values in lanes))
+    words, own, earlier, later, whole = (np.array(values, dtype=np.float64) for values in lanes)
+    return Evidence(words, own, {-1: earlier, 1: later}, whole)
 
 
 def many(count: int, *, talk: bool = False) -> Candidates:
@@ -148,7 +152,7 @@ def test_a_fused_score_is_0_to_1_for_any_lanes(
 
 
 def test_a_lane_that_found_nothing_takes_no_share() -> None:
-    weights = FusionWeights(document=0)
+    weights = FusionWeights(document=0, talk=0)
     assert fusion.fused(many(2), evidence([5, 1], [np.nan, np.nan]), weights).tolist() == [1, 0]
     assert fusion.fused(many(2), evidence([np.nan, np.nan], [0.9, 0.1]), weights).tolist() == [1, 0]
 
@@ -157,10 +161,25 @@ def test_no_candidate_at_all_has_no_score() -> None:
     assert fusion.fused(stacked([]), evidence([], []), FusionWeights()).tolist() == []
 
 
-def test_neighbours_count_in_a_talk_only_and_elsewhere_as_the_entry_itself() -> None:
-    lanes = evidence([1, 1], [0.5, 0.5], before=[0.4, np.nan], after=[0.2, 0.4])
-    assert fusion.with_neighbours(many(2, talk=True), lanes, 0.5).tolist() == pytest.approx([0.8, 0.7])
-    assert fusion.with_neighbours(many(2), lanes, 0.5).tolist() == pytest.approx([1.0, 1.0])
+def test_a_cosine_is_the_weighted_mean_with_those_beside_it_so_the_ends_of_a_talk_lose_nothing() -> None:
+    lanes = evidence([1, 1, 1], [0.5, 0.5, 0.5], before=[0.4, np.nan, np.nan], after=[0.2, 0.2, np.nan])
+    expected = [(0.5 + 0.5 * 0.4 + 0.5 * 0.2) / 2, (0.5 + 0.5 * 0.2) / 1.5, 0.5]
+    assert fusion.with_neighbours(lanes, (0.5,)).tolist() == pytest.approx(expected)
+
+
+def test_an_entry_without_a_vector_gets_none_from_its_neighbours() -> None:
+    assert np.isnan(fusion.with_neighbours(evidence([1], [np.nan], before=[0.9]), (0.4,))).all()
+
+
+def test_a_document_is_as_near_as_the_mean_of_its_five_best() -> None:
+    sources = np.array([1, 2, 1, 1, 1, 1, 1, 2])
+    values = np.array([0.1, 0.5, 0.2, 0.3, 0.4, 0.5, 0.6, np.nan])
+    means = fusion.best_of_document(sources, values).tolist()
+    assert means == pytest.approx([0.4, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, np.nan], nan_ok=True)
+
+
+def test_no_cosine_at_all_says_nothing_of_documents() -> None:
+    assert np.isnan(fusion.best_of_document(np.array([1, 1]), np.array([np.nan, np.nan]))).all()
 
 
 def test_factors_agree_with_the_single_ones() -> None:
@@ -168,9 +187,10 @@ def test_factors_agree_with_the_single_ones() -> None:
         row(1, "MEMORY.md", importance=9, project="github.com/a/b"),
         row(2, "memory/2026-04-01.md", day="2026-04-01", importance=3),
         row(3, "memory/x.md", project="github.com/c/d"),
+        row(4, "memory/x.md", origin="untrusted", substance=0.7),
     ]
     found = stacked(rows)
-    assert PathKind.MEMORY.value == rows[0][15]
+    assert PathKind.MEMORY.value == rows[0][13]
     active = ("github.com/a/b",)
     factors = fusion.factors(found, found.ages(NOW, UTC), active, 30.0, 0.5).tolist()
     assert factors == pytest.approx(
@@ -178,5 +198,6 @@ def test_factors_agree_with_the_single_ones() -> None:
             1.2 * ranking.importance_factor(9) * ranking.PROJECT_MATCH,
             (0.5 + 0.5 * ranking.decay(10, 30)) * ranking.importance_factor(3),
             ranking.PROJECT_FOREIGN,
+            ranking.UNTRUSTED * 0.7,
         ]
     )

@@ -194,13 +194,6 @@ def test_text_that_only_repeats_the_question_answers_nothing() -> None:
     assert not ranking.repeats_question(frozenset({"webhook"}), frozenset())
 
 
-def test_headings_and_echoes_say_less_than_a_statement() -> None:
-    assert ranking.said("bullet", False) == 1
-    assert ranking.said("heading", False) < 1
-    assert ranking.said("bullet", True) < 1
-    assert ranking.said("heading", True) < ranking.said("heading", False)
-
-
 def test_mmr_reorders_only_and_puts_variety_first() -> None:
     bags = {"a": frozenset("xy"), "b": frozenset("xy"), "c": frozenset("z")}
     chosen = ranking.mmr([("a", 1.0), ("b", 0.99), ("c", 0.7)], lambda key: bags[key], 0.5, 3)

@@ -1,11 +1,12 @@
 """How well a message holds a trigger phrase."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recall_runtime.recall.phrase_match import forms_of_message, phrase_score, phrases_of
-from recall_runtime.recall.triggers import entry_score
+from recall_runtime.recall.triggers import entry_scores
 
 
 def best(message: str, *triggers: str) -> float:
@@ -30,11 +31,11 @@ def test_worked_values(message: str, triggers: str, relevance: float, phrase: fl
     """openclaw-algorithms 13.5, literally."""
     found = best(message, triggers)
     assert found == pytest.approx(phrase, abs=5e-5)
-    assert entry_score(found, relevance) == pytest.approx(score, abs=5e-5)
+    assert entry_scores(np.array([found]), np.array([relevance]))[0] == pytest.approx(score, abs=5e-5)
 
 
 def test_a_lone_word_with_relevance_a_fifth_reaches_the_threshold_exactly() -> None:
-    assert entry_score(0.85, 0.2) == 0.72
+    assert entry_scores(np.array([0.85]), np.array([0.2])).tolist() == [0.72]
 
 
 @pytest.mark.parametrize(

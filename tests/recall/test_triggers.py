@@ -1,6 +1,7 @@
 """Lane 1: who may be triggered, the block, the labelled set."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -45,6 +46,32 @@ def hits(entries: list[IndexEntry], message: str, active: tuple[str, ...] = ()) 
 
 def test_a_message_that_holds_the_phrase_triggers_the_entry() -> None:
     assert hits([entry()], "the oven door squeaks") == ["The oven runs hot."]
+
+
+def test_many_entries_are_scored_like_each_one_alone() -> None:
+    words = ["oven", "door", "gateway", "port", "mill", "grain", "keys", "crane", "valve", "lamp", "rope", "desk"]
+    made = random.Random(5)  # noqa: S311 - a reproducible set
+    entries = [
+        entry(
+            " ".join(made.sample(words, 5)),
+            tuple(" ".join(made.sample(words, made.randint(1, 4))) for _ in range(3)),
+            entry_id=number,
+            start_line=number,
+        )
+        for number in range(1, 300)
+    ]
+    embedder = StaticEmbedder()
+    together = TriggerSet(entries, embedder)
+    for message in (" ".join(made.sample(words, size)) for size in (1, 2, 3, 5, 8)):
+        alone = [
+            hit for one in entries for hit in TriggerSet([one], embedder).hits(message, threshold=0.72, max_entries=1)
+        ]
+        alone.sort(key=lambda hit: (-round(hit.score, 6), hit.entry.start_line))
+        found = together.hits(message, threshold=0.72, max_entries=300)
+        assert [(hit.entry.entry_id, hit.phrase) for hit in found] == [
+            (hit.entry.entry_id, hit.phrase) for hit in alone
+        ]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in alone], abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -195,12 +195,13 @@ class RemoteEmbedder:
 
         body = self._provider.body(self._model, texts, is_query, self._settings.dimensions)
         url = self._base + self._provider.path.format(model=self._model)
-        for attempt in range(_MAX_WAITS + 1):
+        waits = 0 if is_query else _MAX_WAITS  # somebody waits for the answer to a question: words alone are quicker
+        for attempt in range(waits + 1):
             try:
                 answer = self._open().post(url, json=body, headers=self._headers())
             except httpx.HTTPError as error:
                 raise self._failed(f"{type(error).__name__}: {error}") from error
-            if answer.status_code in _WAITING and attempt < _MAX_WAITS:
+            if answer.status_code in _WAITING and attempt < waits:
                 self._sleep(_wait_seconds(answer.headers.get("retry-after"), attempt))
                 continue
             break
