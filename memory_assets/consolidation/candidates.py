@@ -74,30 +74,22 @@ def _candidate(
     if row is None:
         return Refused(claim_id, Gate.SOURCE, "no such claim")
     root_id, kind, project_key, lineage_key, origin, session_kind, status = (_text(value) for value in row)
-    if status == CandidateStatus.PROMOTED:
-        return Refused(claim_id, Gate.ALREADY_PROMOTED)
-    if status != CandidateStatus.WAITING:
-        return Refused(claim_id, Gate.SUPERSEDED if status == CandidateStatus.SUPERSEDED else Gate.SOURCE, status)
-    if not eligible(origin, SessionKind.INTERACTIVE):
-        return Refused(claim_id, Gate.ORIGIN, origin)
-    if not eligible(origin, session_kind):
-        return Refused(claim_id, Gate.SESSION_KIND, session_kind)
+    refused = _refused_as_claim(claim_id, status, origin, session_kind)
+    if refused is not None:
+        return refused
     members = _members(state, root_id, claim_id)
     live = _live_places(state, rehydrator, claim_id, members)
     if not live:
         return Refused(claim_id, Gate.REHYDRATION, "its sources no longer say so")
     lead = correction_lead_end(live[0].text)
     text = cap_snippet(live[0].text[lead:], agent.settings.dreaming.deep.max_promoted_snippet_tokens)
-    if contaminated(text, transcript_form_allowed=not live[0].in_note) or not _fits_one_line(text):
-        return Refused(claim_id, Gate.CONTAMINATED)
-    limits = conditions_of(text)
-    if limits.over(day_of(agent.clock.now_ms(), agent.zone)):
-        return Refused(claim_id, Gate.MAX_AGE_DAYS, f"it held until {limits.expires}")
     project_key = project_key or _project_of_members(state, members)
-    if project_key == INVALID_PROJECT:
-        return Refused(claim_id, Gate.SOURCE, "its project annotation is damaged")
+    refused = _refused_as_text(agent, claim_id, text, project_key, in_note=live[0].in_note)
+    if refused is not None:
+        return refused
     gate = _gate_row(state, sweep_id, claim_id)
     score = float(gate.get("score", 0.0))
+    project = _project_of(book, text, project_key or None)
     candidate = Candidate(
         claim_id=claim_id,
         entry_key=entry_key_of(claim_id),
@@ -109,11 +101,7 @@ def _candidate(
         score=score,
         rank=rank,
         sources=tuple(place.source for place in live),
-        annotations=Annotations(
-            triggers_of(concept_tags("", text)),
-            importance_of(score),
-            _project_of(book, text, project_key or None),
-        ),
+        annotations=Annotations(triggers_of(concept_tags("", text)), importance_of(score), project),
         lineage_key=lineage_key or None,
         values=values_of(text),
         members=members,
@@ -122,6 +110,31 @@ def _candidate(
     )
     newer = _newer_claim(state, candidate)
     return Refused(claim_id, Gate.SUPERSEDED, f"a newer value was stated: {newer}") if newer else candidate
+
+
+def _refused_as_claim(claim_id: str, status: str, origin: str, session_kind: str) -> Refused | None:
+    """Return why the claim may not be written, whatever it says."""
+    if status == CandidateStatus.PROMOTED:
+        return Refused(claim_id, Gate.ALREADY_PROMOTED)
+    if status != CandidateStatus.WAITING:
+        return Refused(claim_id, Gate.SUPERSEDED if status == CandidateStatus.SUPERSEDED else Gate.SOURCE, status)
+    if not eligible(origin, SessionKind.INTERACTIVE):
+        return Refused(claim_id, Gate.ORIGIN, origin)
+    if not eligible(origin, session_kind):
+        return Refused(claim_id, Gate.SESSION_KIND, session_kind)
+    return None
+
+
+def _refused_as_text(agent: Agent, claim_id: str, text: str, project_key: str, *, in_note: bool) -> Refused | None:
+    """Return why the text can't stand in an entry tonight."""
+    if contaminated(text, transcript_form_allowed=not in_note) or not _fits_one_line(text):
+        return Refused(claim_id, Gate.CONTAMINATED)
+    limits = conditions_of(text)
+    if limits.over(day_of(agent.clock.now_ms(), agent.zone)):
+        return Refused(claim_id, Gate.MAX_AGE_DAYS, f"it held until {limits.expires}")
+    if project_key == INVALID_PROJECT:
+        return Refused(claim_id, Gate.SOURCE, "its project annotation is damaged")
+    return None
 
 
 def _text(value: object) -> str:

@@ -8,7 +8,7 @@ whole directives only, stale superseded ones are pruned before a new one is refu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import apsw
 
@@ -47,57 +47,69 @@ def plan_user_file(
 ) -> UserFilePlan:
     """Return what tonight's directives make of ``USER.md``."""
     newest, refused = _newest_of_each_matter(candidates)
-    data = content or b""
-    ledger: list[LedgerEntry] = []
-    claims: list[ClaimChange] = []
-    problems: list[str] = []
+    growing = _Growing(content or b"", refused=refused)
     for candidate in newest:
-        if any(candidate.entry_key in entry.entry_keys for entry in parse_curated(data, user_file=True).entries):
-            row = LedgerEntry(Operation.RECONCILED, candidate.entry_key, f"- {candidate.text}", candidate.claim_id)
-            ledger.append(row)
-            claims.append(_promoted(candidate, now_ms))
-            continue
-        try:
-            change = set_directive(
-                data,
-                candidate.text,
-                day_of(candidate.observed_at, agent.zone),
-                marks=(promotion_marker(candidate.entry_key),),
-            )
-        except RefusedError as error:
-            refused.append(Refused(candidate.claim_id, Gate.WRITE, str(error)))
-            problems.append(str(error))
-            continue
-        if change.outcome is Outcome.LATE:
-            refused.append(Refused(candidate.claim_id, Gate.SUPERSEDED, f"{USER_FILE} holds a newer word on it"))
-            claims.append(ClaimChange(candidate.claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + USER_FILE))
-            continue
-        grown = prune(change.data, agent.settings.dreaming.deep.user_budget_characters)
-        if not _has_room(grown, data, agent.settings.dreaming.deep.user_budget_characters):
-            refused.append(Refused(candidate.claim_id, Gate.BUDGET, f"{USER_FILE} has no room for it"))
-            continue
-        keys, lines = _replaced(data, change)
-        ledger.append(
-            LedgerEntry(
-                _OPERATIONS[change.outcome],
-                candidate.entry_key,
-                f"- {change.text}",
-                candidate.claim_id,
-                candidate.sources,
-                lines,
-                candidate.lineage_key,
-                {"because": change.outcome.value, **candidate.gate},
-            )
-        )
-        claims.append(_promoted(candidate, now_ms))
-        claims += retirements(state, keys, candidate.entry_key)
-        data = grown if change.outcome is not Outcome.UNCHANGED else data
-    unchanged = content is None and not data
+        _take(agent, state, growing, candidate, now_ms)
+    unchanged = content is None and not growing.data
     return UserFilePlan(
-        None if unchanged else data,
-        Effects(tuple(ledger), tuple(claims)),
-        tuple(refused),
-        tuple(dict.fromkeys(problems)),
+        None if unchanged else growing.data,
+        Effects(tuple(growing.ledger), tuple(growing.claims)),
+        tuple(growing.refused),
+        tuple(dict.fromkeys(growing.problems)),
+    )
+
+
+@dataclass(slots=True)
+class _Growing:
+    """The file and its effects while tonight's directives enter one after the other."""
+
+    data: bytes
+    refused: list[Refused]
+    ledger: list[LedgerEntry] = field(default_factory=list)
+    claims: list[ClaimChange] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def _take(agent: Agent, state: apsw.Connection, growing: _Growing, candidate: Candidate, now_ms: int) -> None:
+    """Let ``candidate`` enter, or note why it does not."""
+    claim_id, cap = candidate.claim_id, agent.settings.dreaming.deep.user_budget_characters
+    if any(candidate.entry_key in entry.entry_keys for entry in parse_curated(growing.data, user_file=True).entries):
+        row = LedgerEntry(Operation.RECONCILED, candidate.entry_key, f"- {candidate.text}", claim_id)
+        growing.ledger.append(row)
+        growing.claims.append(_promoted(candidate, now_ms))
+        return
+    observed, marks = day_of(candidate.observed_at, agent.zone), (promotion_marker(candidate.entry_key),)
+    try:
+        change = set_directive(growing.data, candidate.text, observed, marks=marks)
+    except RefusedError as error:
+        growing.refused.append(Refused(claim_id, Gate.WRITE, str(error)))
+        growing.problems.append(str(error))
+        return
+    if change.outcome is Outcome.LATE:
+        growing.refused.append(Refused(claim_id, Gate.SUPERSEDED, f"{USER_FILE} holds a newer word on it"))
+        growing.claims.append(ClaimChange(claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + USER_FILE))
+        return
+    grown = prune(change.data, cap)
+    if not _has_room(grown, growing.data, cap):
+        growing.refused.append(Refused(claim_id, Gate.BUDGET, f"{USER_FILE} has no room for it"))
+        return
+    keys, lines = _replaced(growing.data, change)
+    growing.ledger.append(_row(candidate, change, lines))
+    growing.claims += [_promoted(candidate, now_ms), *retirements(state, keys, candidate.entry_key)]
+    if change.outcome is not Outcome.UNCHANGED:
+        growing.data = grown
+
+
+def _row(candidate: Candidate, change: DirectiveChange, lines: tuple[str, ...]) -> LedgerEntry:
+    return LedgerEntry(
+        _OPERATIONS[change.outcome],
+        candidate.entry_key,
+        f"- {change.text}",
+        candidate.claim_id,
+        candidate.sources,
+        lines,
+        candidate.lineage_key,
+        {"because": change.outcome.value, **candidate.gate},
     )
 
 

@@ -5,12 +5,13 @@ Does not belong here: files (``curated.writer``).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import apsw
 
+from recall_runtime.storage.connection import query
 from recall_runtime.vocabulary import CandidateStatus, Operation
 
 SUPERSEDED_BY = "superseded_by:"
@@ -85,6 +86,18 @@ def from_json(tree: Mapping[str, Any]) -> Effects:
     ]
     claims = [ClaimChange(**row | {"status": CandidateStatus(row["status"])}) for row in tree["claims"]]
     return Effects(tuple(ledger), tuple(claims))
+
+
+def retirements(state: apsw.Connection, entry_keys: Iterable[str], successor: str) -> Iterator[ClaimChange]:
+    """Yield the change of every promoted claim behind ``entry_keys``: the entry ``successor`` took their place."""
+    for key in entry_keys:
+        rows = query(
+            state,
+            "SELECT claim_id, promoted_at FROM claims WHERE entry_key = ? AND status = ?",
+            (key, CandidateStatus.PROMOTED),
+        )
+        for claim_id, promoted_at in rows:
+            yield ClaimChange(claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + successor, promoted_at, key)
 
 
 def publish(

@@ -1,7 +1,7 @@
 """``remember``: one request of the owner, from the question who asks to the answer how to take it back.
 
 Belongs here: identity and taint, secrets, dispatch, the answer.
-Does not belong here: routing (``routing``), the curated files (``curated_entries``).
+Does not belong here: routing (``routing``), the curated files (``facts``, ``preferences``).
 
 Identity is handed over by the host and never read from the text. A turn that has read content from outside can't
 write: the words may then be somebody else's. The owner says it again in a message of its own.
@@ -26,9 +26,11 @@ from recall_runtime.notes.hygiene import refusal_of
 from recall_runtime.notes.writer import append_note, session_provenance
 from recall_runtime.paths import NOTES_FOLDER, USER_FILE
 from recall_runtime.recall.visibility import access_of, speaker_of
-from recall_runtime.remember.curated_entries import Asked, CuratedWrite, write_directive, write_fact
+from recall_runtime.remember.facts import write_fact
+from recall_runtime.remember.preferences import write_directive
 from recall_runtime.remember.routing import MAX_FACT, RememberedKind, Route, route
 from recall_runtime.remember.wording import event_words, flat, is_passing
+from recall_runtime.remember.writes import Asked, CuratedWrite
 from recall_runtime.storage.atomic import read_bytes
 from recall_runtime.storage.schema import open_state
 from recall_runtime.text.escaping import terminal

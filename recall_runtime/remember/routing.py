@@ -1,7 +1,7 @@
 """Where a request to remember goes (openclaw-facts 1.3), decided from its words without a model.
 
 Belongs here: the order of the questions.
-Does not belong here: writing (``curated_entries``, ``handing_over``), who may ask (``request``).
+Does not belong here: writing (``facts``, ``preferences``), who may ask (``request``).
 """
 
 from collections.abc import Sequence

@@ -94,6 +94,11 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub(" ", text)
 
 
+def printable(line: str) -> str:
+    """Return ``line`` with bytes that are no UTF-8 as replacement signs, for records and prompts."""
+    return line.encode("utf-8", errors="replace").decode("utf-8")
+
+
 def _is_binary(data: bytes) -> bool:
     if data.startswith(_UTF16_MARKS):
         return True
