@@ -4,28 +4,25 @@ Belongs here: every option with its default, range and meaning; reading and refu
 Does not belong here: secrets. A setting names the environment variable that holds a key, never the key.
 """
 
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from recall_runtime.errors import ConfigError
+from recall_runtime.sections import Range, Section
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 CONFIG_FILE = "dreamline.toml"
 _ENV_PREFIX = "DREAMLINE_"
 _NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT", "DREAMLINE_UI_PORT", "DREAMLINE_HTTP_TOKEN"})
 
 
-class Section(BaseModel):
-    """Base of all sections: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
+@dataclass(frozen=True)
 class EmbedderSettings(Section):
     """Which embedder makes the vectors. Changing it makes the next sync build a new index beside the old."""
 
@@ -46,68 +43,74 @@ class EmbedderSettings(Section):
     model: str = ""
     base_url: str = ""
     api_key_env: str = ""
-    dimensions: int | None = Field(default=None, ge=8, le=8192)
-    batch_size: int = Field(default=64, ge=1, le=2048)
-    timeout_seconds: float = Field(default=30.0, gt=0)
-    cache_entries: int = Field(default=50_000, ge=0)
+    dimensions: Annotated[int, Range(ge=8, le=8192)] | None = None
+    batch_size: Annotated[int, Range(ge=1, le=2048)] = 64
+    timeout_seconds: Annotated[float, Range(gt=0)] = 30.0
+    cache_entries: Annotated[int, Range(ge=0)] = 50_000
 
 
+@dataclass(frozen=True)
 class SearchSettings(Section):
     """Ranking. The defaults are measured: docs/decisions.md."""
 
     mode: Literal["dreamline", "openclaw"] = "dreamline"
-    max_results: int = Field(default=6, ge=1, le=100)
-    min_score: float = Field(default=0.0, ge=0, le=1)
-    half_life_days: float = Field(default=30.0, gt=0)
+    max_results: Annotated[int, Range(ge=1, le=100)] = 6
+    min_score: Annotated[float, Range(ge=0, le=1)] = 0.0
+    half_life_days: Annotated[float, Range(gt=0)] = 30.0
     mmr: bool = False
-    mmr_lambda: float = Field(default=0.7, ge=0, le=1)
+    mmr_lambda: Annotated[float, Range(ge=0, le=1)] = 0.7
     remember_across_conversations: bool = False
 
 
+@dataclass(frozen=True)
 class LightSettings(Section):
     """Light phase: what is read and how near-duplicates are found."""
 
-    lookback_days: int = Field(default=14, ge=1)
-    limit: int = Field(default=1000, ge=0)
-    dedupe_similarity: float = Field(default=0.9, ge=0, le=1)
+    lookback_days: Annotated[int, Range(ge=1)] = 14
+    limit: Annotated[int, Range(ge=0)] = 1000
+    dedupe_similarity: Annotated[float, Range(ge=0, le=1)] = 0.9
 
 
+@dataclass(frozen=True)
 class RemSettings(Section):
     """REM phase: themes and candidate truths."""
 
-    lookback_days: int = Field(default=7, ge=1)
-    limit: int = Field(default=10, ge=0)
-    min_pattern_strength: float = Field(default=0.75, ge=0, le=1)
+    lookback_days: Annotated[int, Range(ge=1)] = 7
+    limit: Annotated[int, Range(ge=0)] = 10
+    min_pattern_strength: Annotated[float, Range(ge=0, le=1)] = 0.75
 
 
+@dataclass(frozen=True)
 class Weights(Section):
     """Weights of the six signals (openclaw-algorithms 24.2); they sum to 1."""
 
-    relevance: float = Field(default=0.30, ge=0, le=1)
-    frequency: float = Field(default=0.24, ge=0, le=1)
-    diversity: float = Field(default=0.15, ge=0, le=1)
-    recency: float = Field(default=0.15, ge=0, le=1)
-    consolidation: float = Field(default=0.10, ge=0, le=1)
-    conceptual: float = Field(default=0.06, ge=0, le=1)
+    relevance: Annotated[float, Range(ge=0, le=1)] = 0.30
+    frequency: Annotated[float, Range(ge=0, le=1)] = 0.24
+    diversity: Annotated[float, Range(ge=0, le=1)] = 0.15
+    recency: Annotated[float, Range(ge=0, le=1)] = 0.15
+    consolidation: Annotated[float, Range(ge=0, le=1)] = 0.10
+    conceptual: Annotated[float, Range(ge=0, le=1)] = 0.06
 
 
+@dataclass(frozen=True)
 class DeepSettings(Section):
     """Deep phase: gates and bounds of the rewrite."""
 
-    limit: int = Field(default=10, ge=0)
-    min_score: float = Field(default=0.75, ge=0, le=1)
-    min_recall_count: int = Field(default=3, ge=0)
-    min_unique_queries: int = Field(default=3, ge=0)
-    recency_half_life_days: float = Field(default=14.0, gt=0)
-    max_age_days: int = Field(default=30, ge=1)
-    max_promoted_snippet_tokens: int = Field(default=160, ge=0)
-    max_prior_entry_loss_fraction: float = Field(default=0.25, ge=0, le=1)
-    max_added_characters: int = Field(default=4_000, ge=0)
-    memory_budget_characters: int = Field(default=10_000, ge=0)
-    user_budget_characters: int = Field(default=4_000, ge=0)
+    limit: Annotated[int, Range(ge=0)] = 10
+    min_score: Annotated[float, Range(ge=0, le=1)] = 0.75
+    min_recall_count: Annotated[int, Range(ge=0)] = 3
+    min_unique_queries: Annotated[int, Range(ge=0)] = 3
+    recency_half_life_days: Annotated[float, Range(gt=0)] = 14.0
+    max_age_days: Annotated[int, Range(ge=1)] = 30
+    max_promoted_snippet_tokens: Annotated[int, Range(ge=0)] = 160
+    max_prior_entry_loss_fraction: Annotated[float, Range(ge=0, le=1)] = 0.25
+    max_added_characters: Annotated[int, Range(ge=0)] = 4_000
+    memory_budget_characters: Annotated[int, Range(ge=0)] = 10_000
+    user_budget_characters: Annotated[int, Range(ge=0)] = 4_000
     weights: Weights = Weights()
 
 
+@dataclass(frozen=True)
 class DreamingSettings(Section):
     """The nightly sweep."""
 
@@ -119,6 +122,7 @@ class DreamingSettings(Section):
     deep: DeepSettings = DeepSettings()
 
 
+@dataclass(frozen=True)
 class ModelSettings(Section):
     """The optional model of the consolidation step and of lane 2. ``none`` means: everything deterministic."""
 
@@ -126,52 +130,57 @@ class ModelSettings(Section):
     base_url: str = ""
     model: str = ""
     api_key_env: str = ""
-    timeout_seconds: float = Field(default=60.0, gt=0)
+    timeout_seconds: Annotated[float, Range(gt=0)] = 60.0
 
 
+@dataclass(frozen=True)
 class TriggerSettings(Section):
     """Lane 1: entries injected because the message matches their trigger phrases."""
 
-    threshold: float = Field(default=0.72, ge=0, le=1)
-    max_entries: int = Field(default=3, ge=0, le=20)
-    max_characters: int = Field(default=1_800, ge=0)
+    threshold: Annotated[float, Range(ge=0, le=1)] = 0.72
+    max_entries: Annotated[int, Range(ge=0, le=20)] = 3
+    max_characters: Annotated[int, Range(ge=0)] = 1_800
 
 
+@dataclass(frozen=True)
 class RecallSettings(Section):
     """Lane 2: the bounded model recall (openclaw-algorithms 15.1)."""
 
     mode: Literal["escalate", "always", "off"] = "escalate"
-    timeout_ms: int = Field(default=15_000, ge=250, le=120_000)
+    timeout_ms: Annotated[int, Range(ge=250, le=120_000)] = 15_000
     query_mode: Literal["message", "recent", "full"] = "recent"
-    max_summary_chars: int = Field(default=220, ge=40, le=1_000)
-    recent_user_turns: int = Field(default=2, ge=0, le=4)
-    recent_assistant_turns: int = Field(default=1, ge=0, le=3)
-    recent_user_chars: int = Field(default=220, ge=40, le=1_000)
-    recent_assistant_chars: int = Field(default=180, ge=40, le=1_000)
-    cache_ttl_ms: int = Field(default=15_000, ge=1_000, le=120_000)
-    breaker_max_timeouts: int = Field(default=3, ge=1, le=20)
-    breaker_cooldown_ms: int = Field(default=60_000, ge=5_000, le=600_000)
+    max_summary_chars: Annotated[int, Range(ge=40, le=1_000)] = 220
+    recent_user_turns: Annotated[int, Range(ge=0, le=4)] = 2
+    recent_assistant_turns: Annotated[int, Range(ge=0, le=3)] = 1
+    recent_user_chars: Annotated[int, Range(ge=40, le=1_000)] = 220
+    recent_assistant_chars: Annotated[int, Range(ge=40, le=1_000)] = 180
+    cache_ttl_ms: Annotated[int, Range(ge=1_000, le=120_000)] = 15_000
+    breaker_max_timeouts: Annotated[int, Range(ge=1, le=20)] = 3
+    breaker_cooldown_ms: Annotated[int, Range(ge=5_000, le=600_000)] = 60_000
     allowed_chat_types: tuple[Literal["direct", "group", "channel", "explicit"], ...] = ("direct",)
 
 
+@dataclass(frozen=True)
 class BootstrapSettings(Section):
     """Budgets of the curated files in a prompt (openclaw-algorithms 30)."""
 
-    max_chars: int = Field(default=20_000, ge=1)
-    total_max_chars: int = Field(default=60_000, ge=1)
-    user_max_chars: int = Field(default=4_000, ge=1, le=4_000)
-    project_max_chars: int = Field(default=2_000, ge=0)
+    max_chars: Annotated[int, Range(ge=1)] = 20_000
+    total_max_chars: Annotated[int, Range(ge=1)] = 60_000
+    user_max_chars: Annotated[int, Range(ge=1, le=4_000)] = 4_000
+    project_max_chars: Annotated[int, Range(ge=0)] = 2_000
 
 
+@dataclass(frozen=True)
 class FlushSettings(Section):
     """Pre-compaction flush (openclaw-algorithms 29)."""
 
     enabled: bool = True
-    reserve_tokens: int = Field(default=20_000, ge=0)
-    soft_threshold_tokens: int = Field(default=4_000, ge=0)
-    force_transcript_bytes: int = Field(default=2 * 1024 * 1024, ge=0)
+    reserve_tokens: Annotated[int, Range(ge=0)] = 20_000
+    soft_threshold_tokens: Annotated[int, Range(ge=0)] = 4_000
+    force_transcript_bytes: Annotated[int, Range(ge=0)] = 2 * 1024 * 1024
 
 
+@dataclass(frozen=True)
 class ExcludeSessions(Section):
     """Admission policy: sessions that are never read for dreaming. Exact, case-sensitive values."""
 
@@ -180,18 +189,20 @@ class ExcludeSessions(Section):
     chat_types: tuple[Literal["direct", "group", "channel"], ...] = ()
 
 
+@dataclass(frozen=True)
 class SourceSettings(Section):
     """What is read, and who counts as whom."""
 
     session_folders: tuple[Path, ...] = ()
     owner_ids: tuple[str, ...] = ()
-    network_tools: dict[str, tuple[str, ...]] = {}
-    local_tools: dict[str, tuple[str, ...]] = {}
+    network_tools: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    local_tools: dict[str, tuple[str, ...]] = field(default_factory=dict)
     exclude_sessions: ExcludeSessions = ExcludeSessions()
-    max_file_bytes: int = Field(default=64 * 1024 * 1024, ge=1)
-    stale_after_days: int = Field(default=3, ge=1)
+    max_file_bytes: Annotated[int, Range(ge=1)] = 64 * 1024 * 1024
+    stale_after_days: Annotated[int, Range(ge=1)] = 3
 
 
+@dataclass(frozen=True)
 class Settings(Section):
     """All settings of one agent."""
 
@@ -221,8 +232,8 @@ def load_settings(home: Path, agent_id: str, environ: Mapping[str, str] | None =
     _merge(tree, _from_environment(os.environ if environ is None else environ))
     try:
         return Settings.model_validate(tree)
-    except ValidationError as error:
-        raise _as_config_error(error, path) from error
+    except ValueError as error:  # pydantic's, which is imported only for what is not plainly right
+        raise _as_config_error(error, path) from error  # type: ignore[arg-type]  # ditto
 
 
 def configured_agents(home: Path) -> tuple[str, ...]:
@@ -267,19 +278,21 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return tree
 
 
-def _as_config_error(error: ValidationError, path: Path) -> ConfigError:
+def _as_config_error(error: "ValidationError", path: Path) -> ConfigError:
+    import difflib
+
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
+    if first["type"] == "unexpected_keyword_argument":
         near = difflib.get_close_matches(where, _known_keys(Settings), n=1, cutoff=0.0)
         return ConfigError(f"{path}: unknown setting {where!r}", f"Did you mean {near[0]!r}?" if near else "Remove it.")
     return ConfigError(f"{path}: setting {where!r} is wrong ({first['msg']})", "Correct the value.")
 
 
-def _known_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+def _known_keys(section: type[Any], prefix: str = "") -> list[str]:
     keys: list[str] = []
-    for name, field in model.model_fields.items():
-        keys.append(prefix + name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys.extend(_known_keys(field.annotation, f"{prefix}{name}."))
+    for known in fields(section):
+        keys.append(prefix + known.name)
+        if isinstance(known.type, type) and issubclass(known.type, Section):
+            keys.extend(_known_keys(known.type, f"{prefix}{known.name}."))
     return keys

@@ -294,7 +294,7 @@ def random_case(seed: int) -> tuple[list[Candidate], list[Signal], DeepSettings]
         min_unique_queries=rng.randint(0, 4),
         recency_half_life_days=rng.uniform(1, 60),
         max_age_days=rng.randint(1, 40),
-        weights=Weights(**dict(zip(Weights.model_fields, (w / total for w in weights), strict=True))),
+        weights=Weights(*(w / total for w in weights)),
     )
     candidates = [
         candidate(

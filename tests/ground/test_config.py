@@ -1,8 +1,13 @@
 """Settings: the file, the agent's own table, the environment; a wrong one is said in one line with the cure."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from recall_runtime.config import Settings, Weights, configured_agents, load_settings
 from recall_runtime.errors import ConfigError
@@ -69,3 +74,79 @@ def test_agents_are_those_with_a_workspace(text: str, agents: tuple[str, ...], t
 
 def test_the_weights_of_the_six_signals_sum_to_one() -> None:
     assert sum(Weights().model_dump().values()) == pytest.approx(1)
+
+
+# -- values that need no judge
+
+JUDGE = TypeAdapter(Settings)
+trees = st.fixed_dictionaries(
+    {},
+    optional={
+        "workspace": st.sampled_from(["/w", "~/notes", 3, None]),
+        "timezone": st.sampled_from(["UTC", 5, True]),
+        "search": st.fixed_dictionaries(
+            {},
+            optional={
+                "max_results": st.sampled_from([1, 6, 100, 0, 101, True, 5.0, 5.5, "7", None]),
+                "half_life_days": st.sampled_from([30, 0.5, 0, -1, "9.5", float("nan"), float("inf")]),
+                "mmr": st.sampled_from([True, False, 1, "yes", "maybe"]),
+                "mode": st.sampled_from(["openclaw", "dreamline", "other", 1]),
+            },
+        )
+        | st.just(4),
+        "embedder": st.fixed_dictionaries(
+            {}, optional={"dimensions": st.sampled_from([8, 7, None, "64"]), "name": st.just("none")}
+        ),
+        "sources": st.fixed_dictionaries(
+            {},
+            optional={
+                "session_folders": st.sampled_from([["/a", "/b"], [], "/a", [1]]),
+                "network_tools": st.sampled_from([{"web": ["get"]}, {}, {"web": "get"}, {1: ["a"]}]),
+                "exclude_sessions": st.sampled_from([{"chat_types": ["group"]}, {"chat_types": ["room"]}, {"x": 1}]),
+            },
+        ),
+        "unknown": st.just(1),
+    },
+)
+
+
+@settings(deadline=None)
+@given(trees)
+def test_values_that_need_no_judge_are_taken_like_pydantic_takes_them(tree: dict[str, object]) -> None:
+    try:
+        expected = JUDGE.validate_python(tree)
+    except ValidationError:
+        with pytest.raises(ValidationError):
+            Settings.model_validate(tree)
+        return
+    found = Settings.model_validate(tree)
+    assert found == expected
+    assert repr(found) == repr(expected)
+    assert found.model_fields_set == set(tree)
+    assert found.search.model_fields_set == set(tree.get("search", ()))  # type: ignore[call-overload]  # a mapping here
+
+
+def test_a_usual_file_is_read_without_pydantic(tmp_path: Path) -> None:
+    _write(
+        tmp_path, 'workspace = "/w"\ntimezone = "Europe/Berlin"\n[embedder]\nname = "static"\n[search]\nmmr = true\n'
+    )
+    code = (
+        "import sys; from pathlib import Path; from recall_runtime.config import load_settings;"
+        " made = load_settings(Path(sys.argv[1]), 'main', {});"
+        " print(made.search.mmr, made.embedder.model_fields_set, 'pydantic' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["True", "{'name'}", "False"]
+
+
+def test_a_copy_with_other_values_leaves_the_first_as_it_was() -> None:
+    first = Settings.model_validate({"search": {"mmr": True}})
+    second = first.model_copy(update={"search": first.search.model_copy(update={"max_results": 9})})
+    assert (second.search.max_results, second.search.mmr, first.search.max_results) == (9, True, 6)
+    assert second.search.model_fields_set == {"mmr", "max_results"}
+    assert first.search.model_fields_set == {"mmr"}
+
+
+def test_settings_can_not_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Settings().timezone = "UTC"  # type: ignore[misc]  # that is what is refused
