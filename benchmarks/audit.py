@@ -12,7 +12,7 @@ Every entry is a line of the day's note, written through the guarded writer in a
 own reply in a transcript. Every day the owner asks about ten of the true facts in words he has not used before, through
 the tool an agent calls; whatever that search shows counts as a recall, junk included. Every night is a real sweep with
 the settings as they come. An entry of ``MEMORY.md`` or ``USER.md`` belongs to the category of the line it holds; a
-second entry of the same fact is a near duplicate. ``ever`` counts what stood there on any day.
+second entry of the same fact is a near duplicate. ``worst night`` is the most of a category that stood there at once.
 """
 
 import argparse
@@ -345,23 +345,21 @@ def categories_of(entries: Sequence[str], lines: Sequence[Line]) -> Counter[Cate
     return out
 
 
-def replayed(folder: Path, seed: int, embedder: str) -> tuple[list[Line], list[str], set[str], int]:
-    """Return all entries, what is curated at the end, what ever was, and the number of facts."""
+def replayed(folder: Path, seed: int, embedder: str) -> tuple[list[Line], list[list[str]], int]:
+    """Return all entries, what is curated after each night, and the number of facts."""
     source = random.Random(seed)  # noqa: S311 - a reproducible month
     known = facts(source)
     days = month(source, known)
     asked: Counter[int] = Counter()
-    place, ever, last = Month(folder, embedder), set[str](), list[str]()
-    said: set[int] = set()
+    place, nights, said = Month(folder, embedder), list[list[str]](), set[int]()
     for day, lines in enumerate(days):
         said |= {line.fact for line in lines if line.fact is not None}
         place.live(day, lines)
         chosen = sorted(said, key=lambda fact: (asked[fact], source.random()))[:QUESTIONS_A_DAY]
         place.ask(day, [known[fact].questions[asked[fact] % len(known[fact].questions)] for fact in chosen])
         asked.update(chosen)
-        last = place.night(day)
-        ever.update(last)
-    return [line for lines in days for line in lines], last, ever, len(known)
+        nights.append(place.night(day))
+    return [line for lines in days for line in lines], nights, len(known)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -372,25 +370,34 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--show", action="store_true", help="print the promoted entries to standard error")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-        lines, last, ever, known = replayed(Path(folder), options.seed, options.embedder)
+        lines, nights, known = replayed(Path(folder), options.seed, options.embedder)
     if options.show:
-        sys.stderr.writelines(f"{entry}\n" for entry in sorted(ever))
-    written, promoted = Counter(line.category for line in lines), categories_of(last, lines)
-    at_any_time = categories_of(sorted(ever), lines)
+        sys.stderr.writelines(f"{entry}\n" for entry in nights[-1])
+    written, counted = Counter(line.category for line in lines), [categories_of(night, lines) for night in nights]
     for category in Category:
         emit(
             [
                 Figure("written", written[category], "entries", system=category),
-                Figure("promoted", promoted[category], "entries", system=category),
-                Figure("ever", at_any_time[category], "entries", system=category),
+                Figure("promoted at the end", counted[-1][category], "entries", system=category),
+                Figure("worst night", max(night[category] for night in counted), "entries", system=category),
             ]
         )
-    junk = sum(count for category, count in at_any_time.items() if category is not Category.TRUE)
+    junk = [sum(night.values()) - night[Category.TRUE] for night in counted]
     emit(
         [
-            Figure("audit.junk_ever_promoted", round(junk / max(1, len(ever)), 4), "share", target="<= 0.02"),
-            Figure("audit.facts_promoted", round(promoted[Category.TRUE] / known, 4), "share"),
-            Figure("audit.entries_of_no_line", at_any_time[None], "entries"),
+            Figure(
+                "audit.junk_promoted",
+                round(max(bad / max(1, sum(night.values())) for bad, night in zip(junk, counted, strict=True)), 4),
+                "share of a night's entries, the worst",
+                target="<= 0.02",
+            ),
+            Figure(
+                "audit.junk_other_than_near_duplicates",
+                max(bad - night[Category.NEAR] for bad, night in zip(junk, counted, strict=True)),
+                "entries, the worst night",
+                target="0",
+            ),
+            Figure("audit.facts_kept", round(counted[-1][Category.TRUE] / known, 4), "share"),
         ]
     )
     return 0

@@ -20,6 +20,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.figures import Figure, emit
+from benchmarks.inputs import data_file, fusion_weights
 from benchmarks.retrieval import Question, Scores, Turn, agent_with, asker_for, metrics
 from recall_runtime.index.ranking import FusionWeights
 
@@ -97,17 +98,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="beam_100k.jsonl.gz, or its folder")
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     parser.add_argument("--mode", default="dreamline", choices=["dreamline", "openclaw"])
-    parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,keyword=0.5")
+    parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,neighbours=0.4/0.2")
     options = parser.parse_args(argv)
-    if options.data is not None and options.data.is_dir():
-        options.data /= "beam_100k.jsonl.gz"
-    if options.data is None or not options.data.exists():
-        print(json.dumps({"name": "beam", "skipped": "give the data set with --data beam_100k.jsonl.gz"}))
+    data = data_file(options.data, "beam_100k.jsonl.gz", "beam")
+    if data is None:
         return 0
-    given = dict(part.split("=") for part in options.weights.split(",") if part)
-    weights = FusionWeights(**{key: float(value) for key, value in given.items()}) if given else None
+    weights = fusion_weights(options.weights)
     for embedder in options.embedder or ["none", "static", "minilm"]:
-        total, kinds, ingest = evaluate(options.data, embedder=embedder, mode=options.mode, weights=weights)
+        total, kinds, ingest = evaluate(data, embedder=embedder, mode=options.mode, weights=weights)
         name = f"beam.{embedder}" + ("" if options.mode == "dreamline" else f".{options.mode}")
         figures = [
             Figure(f"{name}.{metric}", round(total.mean(metric), 4), "share", target=_target(embedder, metric))

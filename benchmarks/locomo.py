@@ -20,6 +20,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.figures import Figure, emit
+from benchmarks.inputs import data_file, fusion_weights
 from benchmarks.retrieval import Question, Scores, Turn, agent_with, asker_for, metrics, pooled
 from recall_runtime.index.ranking import FusionWeights
 
@@ -51,8 +52,10 @@ def conversations(path: Path) -> Iterator[tuple[str, list[Turn], list[Question]]
 
 def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
     numbers = sorted(int(key.split("_")[1]) for key in conversation if re.fullmatch(r"session_\d+", key))
-    first = conversation.get("speaker_a")
     for number in numbers:
+        # Two people talk, so the roles are ours to give: who opens a session is its user. An assistant that speaks
+        # before any user counts as untrusted.
+        first = conversation[f"session_{number}"][0]["speaker"] if conversation[f"session_{number}"] else None
         at = _instant(conversation.get(f"session_{number}_date_time", ""))
         for place, turn in enumerate(conversation[f"session_{number}"]):
             text = f"{turn['speaker']}: {turn.get('text', '')}"
@@ -103,18 +106,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     parser.add_argument("--mode", default="dreamline", choices=["dreamline", "openclaw"])
     parser.add_argument("--tuning", action="store_true", help="the two tuning conversations instead of the other eight")
-    parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,keyword=0.5")
+    parser.add_argument("--weights", default="", help="fusion weights such as vector=0.5,neighbours=0.4/0.2")
     options = parser.parse_args(argv)
-    if options.data is not None and options.data.is_dir():
-        options.data /= "locomo10.json"
-    if options.data is None or not options.data.exists():
-        print(json.dumps({"name": "locomo", "skipped": "give the data set with --data locomo10.json"}))
+    data = data_file(options.data, "locomo10.json", "locomo")
+    if data is None:
         return 0
-    given = dict(part.split("=") for part in options.weights.split(",") if part)
-    weights = FusionWeights(**{key: float(value) for key, value in given.items()}) if given else None
+    weights = fusion_weights(options.weights)
     for embedder in options.embedder or ["none", "static", "minilm"]:
         turns, sessions, kinds, ingest = evaluate(
-            options.data, embedder=embedder, mode=options.mode, tuning=options.tuning, weights=weights
+            data, embedder=embedder, mode=options.mode, tuning=options.tuning, weights=weights
         )
         name = f"locomo.{embedder}" + ("" if options.mode == "dreamline" else f".{options.mode}")
         figures = [

@@ -29,6 +29,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.figures import Figure, emit
+from benchmarks.inputs import data_file
 from memory_assets.sweep import run_sweep
 from recall_runtime.agent import Agent
 from recall_runtime.clock import MS_PER_DAY, FixedClock, format_instant, zone_of
@@ -229,12 +230,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="memshield_bench_full.jsonl, or its folder")
     parser.add_argument("--limit", type=int, help="only so many entries of each kind")
     options = parser.parse_args(argv)
-    if options.data is not None and options.data.is_dir():
-        options.data /= "memshield_bench_full.jsonl"
-    if options.data is None or not options.data.exists():
-        print(json.dumps({"name": "poisoning", "skipped": "give the data set with --data memshield_bench_full.jsonl"}))
+    data = data_file(options.data, "memshield_bench_full.jsonl", "poisoning")
+    if data is None:
         return 0
-    every = list(entries(options.data))
+    every = list(entries(data))
     for way in WAYS:
         texts = [text for poisoned, text in every if poisoned == way.poisoned][: options.limit]
         with tempfile.TemporaryDirectory(prefix="poisoning-") as folder:

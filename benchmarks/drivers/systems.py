@@ -82,7 +82,9 @@ class Dreamline:
             days = 30.0 if way == "openclaw-recent" else NO_RECENCY
             rule = agent.settings.search.model_copy(update={"mode": "openclaw", "half_life_days": days})
             agent = dataclasses.replace(agent, settings=agent.settings.model_copy(update={"search": rule}))
-        meaning_only = FusionWeights(vector=1, keyword=0, document=0, neighbours=(), talk=0, specific=0, recency_floor=1)
+        meaning_only = FusionWeights(
+            vector=1, keyword=0, document=0, neighbours=(), talk=0, specific=0, recency_floor=1
+        )
         answer = self._search(
             agent,
             question,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from benchmarks.figures import Figure
-from benchmarks.rivals import Run, System, figures_of, side_by_side
+from benchmarks.locomo import conversations
+from benchmarks.rivals import COLUMNS, Run, System, Talk, figures_of, side_by_side
 from benchmarks.run import matrix
 
 TALK: dict[str, Any] = {
@@ -32,25 +33,25 @@ KEYWORDS = System("dreamline-none", {"": "keywords", "openclaw": "the original's
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """One conversation in the form of the data set."""
+def talks(tmp_path: Path) -> list[Talk]:
+    """One conversation, read from the form of the data set."""
     file = tmp_path / "talks.json"
     file.write_text(json.dumps([TALK]), encoding="utf-8")
-    return file
+    return list(conversations(file))
 
 
 @pytest.fixture
-def runs(data: Path, tmp_path: Path) -> list[Run]:
+def runs(talks: list[Talk], tmp_path: Path) -> list[Run]:
     """A system that works beside one whose process can't be started as asked."""
     systems = (System("no-such-system", {"": "broken"}), KEYWORDS)
-    return side_by_side(data, systems, tmp_path / "cache", tmp_path / "work")
+    return side_by_side(talks, systems, tmp_path / "cache", tmp_path / "work")
 
 
 @pytest.mark.slow
 def test_a_failing_system_is_a_row_with_its_reason_and_the_others_go_on(runs: list[Run]) -> None:
     broken, keywords = runs
     assert "no-such-system" in broken.failure
-    (row,) = figures_of(broken)
+    (row,) = figures_of(broken, COLUMNS)
     assert row.system == "broken"
     assert row.note == broken.failure
     assert not keywords.failure
@@ -58,19 +59,20 @@ def test_a_failing_system_is_a_row_with_its_reason_and_the_others_go_on(runs: li
 
 @pytest.mark.slow
 def test_every_way_of_asking_is_a_row_with_the_same_columns(runs: list[Run]) -> None:
-    figures = list(figures_of(runs[1]))
+    figures = list(figures_of(runs[1], COLUMNS))
     first = [figure.name for figure in figures if figure.system == "keywords"]
     second = [figure.name for figure in figures if figure.system == "the original's rule"]
     assert first == second
     assert first[:2] == ["turn R@5", "turn R@10"]
-    assert {figure.value for figure in figures if figure.name == "turn hit@10"} == {1.0}
+    for name in ("turn hit@10", "session hit@5"):
+        assert {figure.value for figure in figures if figure.name == name} == {1.0}
     assert all(figure.value > 0 for figure in figures if figure.name in {"ingest", "p50", "p95", "disk"})
 
 
 @pytest.mark.slow
-def test_what_can_not_be_installed_is_a_reason_as_well(data: Path, tmp_path: Path) -> None:
+def test_what_can_not_be_installed_is_a_reason_as_well(talks: list[Talk], tmp_path: Path) -> None:
     nothing = System("bm25s", {"": "bm25s"}, (str(tmp_path / "no-such-wheel.whl"),))
-    (run,) = side_by_side(data, (nothing,), tmp_path / "cache", tmp_path / "work")
+    (run,) = side_by_side(talks, (nothing,), tmp_path / "cache", tmp_path / "work")
     assert run.failure.startswith("not installable: ")
 
 
@@ -96,3 +98,11 @@ def test_a_figure_without_a_system_prints_as_before(capsys: pytest.CaptureFixtur
     first, second = capsys.readouterr().out.splitlines()
     assert "system" not in json.loads(first)
     assert json.loads(second)["system"] == "one"
+
+
+def test_a_conversation_that_weights_were_tuned_on_counts_in_the_figures_of_all_only(
+    talks: list[Talk], tmp_path: Path
+) -> None:
+    (run,) = side_by_side(talks, (KEYWORDS,), tmp_path / "cache", tmp_path / "work", tuned={"conv-99"})
+    scores = run.rows[""].scores
+    assert (scores["all"].count, scores["turn"].count, scores["session"].count) == (2, 0, 0)

@@ -1,0 +1,32 @@
+"""What benchmarks share in reading their command line: a data set that may be missing, weights for a measurement.
+
+Belongs here: turning options into a file or a value. Does not belong here: reading a data set (one module each).
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from recall_runtime.index.ranking import FusionWeights
+
+
+def data_file(given: Path | None, name: str, benchmark: str) -> Path | None:
+    """Return the data set ``name`` that ``given`` is or holds.
+
+    ``None`` says that it is not there; the benchmark's line that it was skipped is printed then.
+    """
+    file = given / name if given is not None and given.is_dir() else given
+    if file is not None and file.exists():
+        return file
+    sys.stdout.write(json.dumps({"name": benchmark, "skipped": f"give the data set with --data {name}"}) + "\n")
+    return None
+
+
+def fusion_weights(text: str) -> FusionWeights | None:
+    """Return the weights that ``text`` names, such as ``vector=0.5,neighbours=0.4/0.2``; ``None`` for an empty text."""
+    given: dict[str, Any] = dict(part.split("=") for part in text.split(",") if part)
+    for name, value in given.items():
+        numbers = tuple(float(number) for number in value.split("/") if number)
+        given[name] = numbers if name == "neighbours" else numbers[0]
+    return FusionWeights(**given) if given else None
