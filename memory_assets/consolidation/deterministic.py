@@ -19,20 +19,6 @@ from recall_runtime.vocabulary import Gate, Operation
 MAX_MEANT = 3  # entries that an unclear correction may mean
 
 
-def decide(candidates: Sequence[Candidate], entries: Sequence[PriorEntry]) -> tuple[list[Decision], list[Refused]]:
-    """Return a decision or a refusal for each candidate, against the entries and against the others of the night."""
-    kept, joined, refused = reduce_night(candidates)
-    decisions = []
-    for candidate in kept:
-        outcome = against_file(candidate, entries)
-        if isinstance(outcome, Decision):
-            decisions.append(outcome)
-        else:
-            refused.append(outcome)
-    following, lost = follow(joined, decisions, refused)
-    return decisions + following, refused + lost
-
-
 def reduce_night(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Decision], list[Refused]]:
     """Return the candidates that stand for the night, those that join one of them, and those a newer one replaced."""
     kept: list[Candidate] = []

@@ -13,6 +13,8 @@ import apsw
 
 from memory_assets.gates.loading import eligible
 from memory_assets.staging.records import Stated
+from recall_runtime.lineage_keys.book import project_names
+from recall_runtime.lineage_keys.stored import known_projects
 from recall_runtime.notes.identity import common_words, pattern, value_tokens
 from recall_runtime.notes.leads import correction_lead
 from recall_runtime.storage.connection import query
@@ -198,7 +200,7 @@ def name_projects(state: apsw.Connection, stated: Iterable[Stated]) -> None:
         "UPDATE claims SET project_key = ? WHERE claim_id = ? AND project_key IS NULL",
         [("; ".join(sorted(keys)), claim_id) for claim_id, keys in given.items()],
     )
-    names = _known_projects(state)
+    names = project_names(known_projects(state))
     headed = {
         each.claim_id: names[heading.casefold()]
         for each in stated
@@ -219,19 +221,6 @@ def _names_nothing(text: str) -> bool:
     parts = frozenset[str]().union(*(tokens(value) for value in value_tokens(text)))
     left = tokens(text) - parts - stop_words() - common_words()
     return not any(word.isalpha() and len(word) > 2 for word in left)
-
-
-def _known_projects(state: apsw.Connection) -> dict[str, str]:
-    """Return the project keys met so far by the last part of their name; names that two share are left out."""
-    names: dict[str, str | None] = {}
-    for (keys,) in query(
-        state,
-        "SELECT DISTINCT project_key FROM claims WHERE project_key IS NOT NULL AND origin_class IN ('owner', 'agent')",
-    ):
-        for key in keys.split("; "):
-            name = key.rstrip("/").rpartition("/")[2].casefold()
-            names[name] = key if names.get(name, key) == key else None
-    return {name: key for name, key in names.items() if key and name}
 
 
 def withdraw(state: apsw.Connection, roots: Iterable[str]) -> list[str]:

@@ -7,8 +7,8 @@ A key is, in this order:
 
 1. ``given:<key>``: the writer named it (``supersedes_key``).
 2. ``<subject>|<slots>``: the subject is the known project that the text names, else the project of its annotation or
-   heading, else the proper names in the text; the slots are the masked shapes of its values. Only when all slots are
-   strong, that is when the shape itself carries a name.
+   heading (``project_key``), else the proper names in the text; the slots are the masked shapes of its values. Only
+   when all slots are strong, that is when the shape itself carries a name.
 3. ``<subject>|<slots>|<claim id>``: the same with a weak slot (a bare number, a number with a unit, a host). Such
    claims share a key only when they also share most of their attribute words; the id is that of the first of them.
    Where the subject is but a proper name, every slot is weak, and one claim must hold all attribute words of the
@@ -29,6 +29,7 @@ from recall_runtime.text.words import index_text
 NAMED = "name:"
 _ALL = 1.0
 _MOST = 0.6  # share of the smaller statement's attribute words that two weak claims must have in common
+_SHORTEST_NAME = 2  # characters; a name must be longer
 _LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
 
 
@@ -44,7 +45,6 @@ class LineageClaim:
     project_key: str | None = None
     given_key: str | None = None
     is_correction: bool = False
-    heading_path: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -69,13 +69,7 @@ class LineageBook:
 
     def __post_init__(self) -> None:
         """Index the projects by name."""
-        shared: set[str] = set()
-        for key in self.projects:
-            name = key.rstrip("/").rpartition("/")[2].removesuffix(".git").casefold()
-            if len(name) > 2 and self._names.setdefault(name, key) != key:
-                shared.add(name)
-        for name in shared:  # two projects are called so: the name says nothing
-            del self._names[name]
+        self._names.update(project_names(self.projects))
 
     def key_of(self, claim: LineageClaim) -> str | None:
         """Return the key of ``claim``, or ``None`` when nothing says what it is about. Remembers the claim."""
@@ -123,19 +117,15 @@ class LineageBook:
         return None if subject is None else f"{subject}|{' & '.join(slots)}"
 
     def subject_of(self, claim: LineageClaim, specifics: Specifics) -> str | None:
-        """Return who or what the claim is about: known projects the text names, its project, its heading, or names.
+        """Return who or what the claim is about: known projects the text names, its project, or names.
 
-        The text comes first, because a line may stand below the heading of another project.
+        The text comes first, because a line may stand below the heading of another project, which is then its project.
         """
         named = self.named_in(specifics.words)
         if named:
             return named
         if claim.project_key:
             return "; ".join(sorted(part.strip() for part in claim.project_key.split(";") if part.strip()))
-        for heading in reversed(claim.heading_path):
-            named = self.named_in(heading)
-            if named:
-                return named
         names = _proper_names(claim.text, specifics)
         return NAMED + " ".join(names) if names else None
 
@@ -155,6 +145,17 @@ class LineageBook:
         names = {*self._names, *_proper_names(text, specifics)}
         kept = " ".join(word for word in letter_words(specifics.words) if word not in names)
         return frozenset(index_text(kept).split()) - _FUNCTION_STEMS
+
+
+def project_names(keys: Iterable[str]) -> dict[str, str]:
+    """Return project keys by the folded name by which a text mentions them; a name that two share says nothing."""
+    names: dict[str, str] = {}
+    shared: set[str] = set()
+    for key in keys:
+        name = key.rstrip("/").rpartition("/")[2].removesuffix(".git").casefold()
+        if len(name) > _SHORTEST_NAME and names.setdefault(name, key) != key:
+            shared.add(name)
+    return {name: key for name, key in names.items() if name not in shared}
 
 
 def given_key(key: str) -> str:

@@ -5,8 +5,9 @@ Does not belong here: the rules of a key (``book``).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import apsw
 
@@ -29,20 +30,14 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
     again. Keys that writers gave are brought into the form ``given:<key>``.
     """
     row = state.execute("SELECT value FROM watermarks WHERE name = ?", (_WATERMARK,)).fetchone()
-    last, known = (0, set()) if row is None else _parse(str(row[0]))
-    projects = _known_projects(state)
-    book = LineageBook(projects, lambda prefix: _stored(state, prefix))
-    again = bool(projects - known)
+    last, before = (0, set()) if row is None else _parse(str(row[0]))
+    projects = known_projects(state)
+    again = bool(projects - before)
+    book = open_book(state)
     newest = last
     fresh = []
     roots = set()
-    for rowid, claim, root_id, text, project_key, key, is_given, corrects in state.execute(
-        "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given, EXISTS ("
-        "SELECT 1 FROM evidence e WHERE e.claim_id = claims.claim_id AND e.correction = 1 AND e.echo = 0"
-        " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')) FROM claims"
-        " WHERE rowid > ? OR key_is_given = 1 OR (? AND (lineage_key IS NULL OR lineage_key GLOB ?)) ORDER BY rowid",
-        (last, again, f"{NAMED}*"),
-    ):
+    for rowid, claim, root_id, text, project_key, key, is_given, corrects in _to_look_at(state, last, again=again):
         newest = max(newest, rowid)
         if rowid > last:
             roots.add(root_id)
@@ -59,21 +54,36 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
             fresh.append((made, claim))
             roots.add(root_id)
     if fresh or newest != last or again:
-        with write_transaction(state):
-            state.executemany("UPDATE claims SET lineage_key = ? WHERE claim_id = ?", fresh)
-            for root_id in sorted(roots):
-                _join_group(state, root_id)
-            state.execute(
-                "INSERT INTO watermarks (name, value) VALUES (?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (_WATERMARK, json.dumps({"rowid": newest, "projects": sorted(projects)}, ensure_ascii=False)),
-            )
-    return LineageBook(projects, lambda prefix: _stored(state, prefix))
+        _store(state, fresh, roots, json.dumps({"rowid": newest, "projects": sorted(projects)}, ensure_ascii=False))
+    return open_book(state)
+
+
+def _to_look_at(state: apsw.Connection, last: int, *, again: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield the claims after row ``last`` and those with a given key; ``again``: also those that a project may name."""
+    return state.execute(
+        "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given, EXISTS ("
+        "SELECT 1 FROM evidence e WHERE e.claim_id = claims.claim_id AND e.correction = 1 AND e.echo = 0"
+        " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')) FROM claims"
+        " WHERE rowid > ? OR key_is_given = 1 OR (? AND (lineage_key IS NULL OR lineage_key GLOB ?)) ORDER BY rowid",
+        (last, again, f"{NAMED}*"),
+    )
+
+
+def _store(state: apsw.Connection, keys: Iterable[tuple[str, str]], roots: Iterable[str], watermark: str) -> None:
+    with write_transaction(state):
+        state.executemany("UPDATE claims SET lineage_key = ? WHERE claim_id = ?", keys)
+        for root_id in sorted(roots):
+            _join_group(state, root_id)
+        state.execute(
+            "INSERT INTO watermarks (name, value) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (_WATERMARK, watermark),
+        )
 
 
 def open_book(state: apsw.Connection) -> LineageBook:
     """Return the book on what is stored, without giving keys to claims that have none yet."""
-    return LineageBook(_known_projects(state), lambda prefix: _stored(state, prefix))
+    return LineageBook(known_projects(state), lambda prefix: _stored(state, prefix))
 
 
 def _join_group(state: apsw.Connection, root_id: str) -> None:
@@ -93,7 +103,8 @@ def _join_group(state: apsw.Connection, root_id: str) -> None:
             state.execute("UPDATE claims SET lineage_key = ? WHERE lineage_key = ?", (kept, key))
 
 
-def _known_projects(state: apsw.Connection) -> set[str]:
+def known_projects(state: apsw.Connection) -> set[str]:
+    """Return the keys of the projects that trusted writers named so far."""
     rows = state.execute(
         "SELECT DISTINCT project_key FROM claims WHERE project_key IS NOT NULL AND origin_class IN ('owner', 'agent')"
     )

@@ -78,6 +78,11 @@ _REQUESTED = re.compile(
     r"|next time \w+ (?:writes|calls|asks)|some ?day\b|one day i\b|when the .{1,40} comes up",
     re.IGNORECASE,
 )
+_AWAITED = re.compile(  # with a number it may be a rule about waiting
+    r"(?!.*\d)(?:(?:still )?waiting (?:for|on) |warten? (?:noch )?auf |esperando (?:a |que )|жд(?:у|[её]м) "
+    r"|(?:还在)?等待?.{1,12}(?:回复|发来))",
+    re.IGNORECASE,
+)
 _ONE_OFF = re.compile(
     r"(?:just |only )?(?:for )?(?:this one|this once|just this|nur dieses mal|nur diesmal|solo esta vez"
     r"|só desta vez|только в этот раз|只这一次|就这一次|今回だけ)\b",
@@ -176,7 +181,7 @@ def question(raw: str, bare: str) -> bool:
 
 
 def plan(raw: str, bare: str) -> bool:
-    """An item of a schedule, a request for later, or a wish for once."""
+    """An item of a schedule, something awaited, a request for later, or a wish for once."""
     if _ACTUAL.match(raw):
         return False
     leading = raw.lstrip(" -*+>")
@@ -184,6 +189,7 @@ def plan(raw: str, bare: str) -> bool:
         _CLOCK_RANGE.match(leading)
         or _PLANNED.match(leading)
         or _REQUESTED.match(bare)
+        or _AWAITED.match(bare)
         or _ONE_OFF.match(bare)
         or (mentions(bare.lower(), _SOON_HINTS) and _SOON.search(bare))
     )

@@ -122,7 +122,7 @@ def test_a_correction_joins_the_only_weak_lineage_of_its_subject() -> None:
 def test_the_text_names_the_subject_before_the_heading_does() -> None:
     """A line about one project below the heading of another."""
     book = LineageBook((PROJECT, OTHER))
-    key = book.key_of(LineageClaim("a", "boathouse logs: /var/log/app/12.log", OTHER, heading_path=("windmill",)))
+    key = book.key_of(LineageClaim("a", "boathouse logs: /var/log/app/12.log", OTHER))
     assert key is not None
     assert key.startswith(PROJECT)
 

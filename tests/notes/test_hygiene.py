@@ -88,6 +88,9 @@ def test_no_fact_with_a_replacement_sign_is_fit() -> None:
         ("[P] 13:00-14:00 dentist (number 14801)", Refusal.PLAN),
         ("Remind me on Friday at 09:00 to renew it.", Refusal.PLAN),
         ("Paused the refactor, will pick up tomorrow.", Refusal.PLAN),
+        ("Waiting for Lan to send the slides.", Refusal.PLAN),
+        ("Warte noch auf die Folien von Lan.", Refusal.PLAN),
+        ("还在等小李回复邮件。", Refusal.PLAN),
         ("Cron job `daily-digest` finished in 44 s, 0 changes.", Refusal.ROUTINE),
         ("心跳检查（21:08）：一切正常。", Refusal.ROUTINE),
         ("disk 61% | mem 812 MB | load 0.31", Refusal.ROUTINE),
@@ -105,6 +108,7 @@ def test_each_refusal_has_its_shape(text: str, refusal: Refusal) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Waiting for the lock takes 30 s at most.",
         "Copper pipes in the north wall freeze below minus six.",
         "the greenhouse controller answers on port 20871 since the swap, keep that",
         "Lesson: it must not touch folder 12602, that one is the only copy.",
