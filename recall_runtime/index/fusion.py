@@ -52,7 +52,7 @@ def fused(candidates: Candidates, evidence: Evidence, weights: FusionWeights) ->
         scaled = unit_scale_of_known(values)
         if not np.isnan(scaled).all():
             total += weight
-            score += weight * np.nan_to_num(scaled)
+            score += weight * known_or_0(scaled)
     return score / total if total else score
 
 
@@ -62,6 +62,12 @@ def unit_scale(values: Floats) -> Floats:
         return values
     low, high = values.min(), values.max()
     return np.ones(len(values)) if high - low < 1e-12 else (values - low) / (high - low)
+
+
+def known_or_0(values: Floats) -> Floats:
+    """Return 0 in place of NaN; several times as fast as ``nan_to_num``, which looks for infinities too."""
+    filled: Floats = np.where(np.isnan(values), 0.0, values)
+    return filled
 
 
 def unit_scale_of_known(values: Floats) -> Floats:
@@ -81,7 +87,7 @@ def with_neighbours(evidence: Evidence, shares: Sequence[float]) -> Floats:
     total, weight = evidence.cosine.copy(), np.ones(len(evidence.cosine))
     for step, values in evidence.beside.items():
         share = shares[abs(step) - 1]
-        total += share * np.nan_to_num(values)
+        total += share * known_or_0(values)
         weight += share * ~np.isnan(values)
     return total / weight
 
@@ -107,7 +113,7 @@ def factors(candidates: Candidates, ages: Floats, active: Sequence[str], half_li
 
     ``ages`` in days, NaN for evergreen entries; recency is ``floor`` for the oldest and 1 for fresh ones.
     """
-    fresh = floor + (1 - floor) * np.exp(-np.log(2) / half_life * np.nan_to_num(ages))
+    fresh = floor + (1 - floor) * np.exp(-np.log(2) / half_life * known_or_0(ages))
     tiers = np.array([ranking.tier_factor(tier) for tier in Tier])[candidates.tiers]
     importance = 0.75 + 0.05 * np.clip(np.floor(candidates.importances), 1, 10)  # openclaw-algorithms 11
     projects = np.array([ranking.project_factor(text, active) for text in candidates.project_texts])
@@ -119,4 +125,4 @@ def factors(candidates: Candidates, ages: Floats, active: Sequence[str], half_li
 
 def _zero_for_nothing(values: Floats) -> Floats:
     """Return 0 where a lane that found something did not find the candidate; nothing for a lane that found nothing."""
-    return values if np.isnan(values).all() else np.nan_to_num(values)
+    return values if np.isnan(values).all() else known_or_0(values)

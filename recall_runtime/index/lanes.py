@@ -134,10 +134,16 @@ def document_scores(connection: apsw.Connection, terms: Sequence[str], source_id
     wanted = set(source_ids)
     if not terms or not wanted:
         return {}
-    rows = connection.execute(
-        "SELECT rowid, bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?", (match_any(terms),)
+    return {source_id: -rank for source_id, rank in best_documents(connection, terms) if source_id in wanted}
+
+
+def best_documents(connection: apsw.Connection, terms: Sequence[str]) -> Sequence[tuple[int, float]]:
+    """Return (source, FTS5 rank) of all documents that hold any of ``terms``."""
+    return query(
+        connection,
+        "SELECT rowid, bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?",
+        (match_any(terms),),
     )
-    return {source_id: -rank for source_id, rank in rows if source_id in wanted}
 
 
 def entry_count(connection: apsw.Connection) -> int:

@@ -103,10 +103,12 @@ def name_form(text: str) -> str:
     return unicodedata.normalize("NFC", text).lower()
 
 
-def coverage(terms: Mapping[str, float], body: frozenset[str]) -> float:
-    """Return the share of the question's weight that ``body`` holds, 0..1; 0 without terms."""
-    total = sum(terms.values())
-    return sum(weight for term, weight in terms.items() if term in body) / total if total else 0.0
+def coverage(terms: Mapping[str, float], total: float, body: frozenset[str]) -> float:
+    """Return the share of the question's weight that ``body`` holds, 0..1; 0 without terms.
+
+    ``total`` is the sum of the weights of all ``terms``.
+    """
+    return sum(terms[term] for term in sorted(terms.keys() & body)) / total if total else 0.0
 
 
 def relevance(covered: float, meaning: float | None) -> float:

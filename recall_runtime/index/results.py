@@ -7,7 +7,7 @@ Does not belong here: scores from the lanes (``index.fusion``), queries of the l
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
@@ -61,10 +61,15 @@ class Question:
     words: frozenset[str]
     weights: Mapping[str, float]
     calibration: Calibration | None
+    total: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Add the weights up once."""
+        object.__setattr__(self, "total", sum(self.weights.values()))
 
     def relevance(self, body: frozenset[str], cosine: float) -> float:
         """Return how well a text with these words and this cosine (NaN: none) answers, 0..1."""
-        covered = ranking.coverage(self.weights, body)
+        covered = ranking.coverage(self.weights, self.total, body)
         meaning = None if self.calibration is None else self.calibration.scaled(cosine)
         return ranking.relevance(covered, meaning)
 

@@ -169,7 +169,8 @@ def _rows_of(
     """Yield the rows of one block: whole, or in pieces whose anchors are the lines they cover."""
     clean = redact(text)
     exact = clean.count("\n") == end_line - start_line
-    for start, end in pieces(clean, MAX_CHARACTERS):
+    cuts = list(pieces(clean, MAX_CHARACTERS))
+    for start, end in cuts:
         first, last = start_line, end_line
         if exact and (start, end) != (0, len(clean)):
             first = start_line + clean.count("\n", 0, start)
@@ -188,6 +189,7 @@ def _rows_of(
             session_id=provenance.session_id,
             supersedes_key=provenance.supersedes_key,
             recalled=any(lines.recalled[first - 1 : last]),
+            pieces=len(cuts),
         )
 
 
@@ -206,7 +208,8 @@ def message_rows(messages: Sequence[TranscriptMessage]) -> list[EntryRow]:
 
 
 def _rows_of_message(message: TranscriptMessage) -> Iterator[EntryRow]:
-    for start, end in pieces(message.text, MAX_CHARACTERS):
+    cuts = list(pieces(message.text, MAX_CHARACTERS))
+    for start, end in cuts:
         if message.text[start:end].strip():
             yield EntryRow(
                 start_line=message.line,
@@ -222,6 +225,7 @@ def _rows_of_message(message: TranscriptMessage) -> Iterator[EntryRow]:
                 message_id=message.message_id,
                 message_hash=message.message_hash,
                 recalled=message.recalled_turn,
+                pieces=len(cuts),
             )
 
 

@@ -49,6 +49,7 @@ class EntryRow:
     status: EntryStatus = EntryStatus.ACTIVE
     refusal: Refusal | None = None
     recalled: bool = False
+    pieces: int = 1  # into how many its text was cut
     above: tuple[str, ...] = ()  # headings and list items around it; not stored, they go into its context
 
     @property
@@ -303,7 +304,13 @@ def _entry_values(entry: EntryRow, entry_id: int, source_id: int, ordinal: int, 
         int(entry.recalled),
         0,
         shapes,
-        substance_of(entry.text, entry.block, recalled=entry.recalled, spoken=entry.in_conversation),
+        substance_of(
+            entry.text,
+            entry.block,
+            recalled=entry.recalled,
+            spoken=entry.in_conversation,
+            pieces=entry.pieces,
+        ),
     )
 
 

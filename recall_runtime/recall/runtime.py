@@ -28,6 +28,7 @@ from recall_runtime.recall.applies import DirectiveScorer
 from recall_runtime.recall.bootstrap import InjectedFile, bootstrap_files
 from recall_runtime.recall.deep import DeepRecall
 from recall_runtime.recall.project_memory import ProjectBlock, project_block
+from recall_runtime.recall.remembering import RememberingEmbedder
 from recall_runtime.recall.views import CuratedView, CuratedViews
 from recall_runtime.recall.workers import Workers
 from recall_runtime.storage.connection import open_reader, open_writer
@@ -125,7 +126,7 @@ class Runtime:
             return known
         try:
             found = resolve(self._agent.settings.embedder)
-            fresh: tuple[Embedder | None, str] = (found, "")
+            fresh: tuple[Embedder | None, str] = (RememberingEmbedder(found) if found else None, "")
         except EmbedderError as error:
             fresh = (None, str(error))
         with self._lock:

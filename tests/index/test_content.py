@@ -34,7 +34,7 @@ def test_a_shape_is_one_word_that_no_question_holds(text: str) -> None:
     ("text", "block"),
     [
         pytest.param("Decisions", "heading", id="a heading"),
-        pytest.param("where does ambervane run in production?", "message", id="a question"),
+        pytest.param("where does ambervane run in production?", "bullet", id="a question"),
         pytest.param("HEARTBEAT_OK", "message", id="a control token"),
         pytest.param("Heartbeat check at 10:15: nothing needs attention.", "bullet", id="a routine line"),
     ],
@@ -46,9 +46,22 @@ def test_what_states_no_fact_says_less_than_a_statement(text: str, block: str) -
     assert substance_of(text, block, recalled=False, spoken=block == "message") < statement == 1
 
 
+def test_a_question_in_a_talk_says_as_much_as_any_other_line() -> None:
+    """LoCoMo, tuning split: temporal questions lost six points when questions among the turns were put back."""
+    assert substance_of("Did you see the lighthouse last week?", "message", recalled=False, spoken=True) == 1
+
+
 def test_a_recalled_text_is_a_copy() -> None:
     text = "Production for ambervane runs on box-7.example.net."
     assert substance_of(text, "bullet", recalled=True, spoken=False) == ECHO
+
+
+def test_the_more_pieces_a_text_was_cut_into_the_less_each_of_them_counts() -> None:
+    text = "Production for ambervane runs on box-7.example.net."
+    shares = [substance_of(text, "message", recalled=False, spoken=True, pieces=count) for count in (1, 2, 8, 100)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1
+    assert shares[-1] > 0.3
 
 
 @given(st.text(max_size=300), st.sampled_from(["bullet", "heading", "message", "code"]), st.booleans(), st.booleans())
