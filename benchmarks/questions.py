@@ -5,8 +5,9 @@ Does not belong here: making corpora; ``--corpus`` names one, or a folder of the
 report seeds 1 to 5.
 
 A question counts as *same language* when a note states the answer in the language of the question, else as *other
-language*. Two states of a workspace are asked: ``notes`` as the corpus leaves them, and ``curated`` with the lasting
-facts in ``MEMORY.md``, where the nights of a year would have put them (what they do put there: ``replay``).
+language*. States of a workspace are asked: ``notes`` as the corpus leaves them, ``curated`` with the lasting facts in
+``MEMORY.md``, where the nights of a year should put them, and with ``--replayed FOLDER`` also ``replayed``: what the
+nights did put there, in the workspace that ``replay.py CORPUS --out FOLDER/<name of the corpus>`` left.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from recall_runtime.vocabulary import Corpus
 
 FIRST = 6
 KINDS = ("current", "episodic", "past", "two_hop")
+REPLAYED = "replayed"
 STATES = ("notes", "curated")
 
 
@@ -67,7 +69,7 @@ def corpora(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/truth.json"))
 
 
-def ask(corpus: Path, root: Path, *, embedder: str, results: Mapping[str, Result]) -> None:
+def ask(corpus: Path, root: Path, *, embedder: str, results: Mapping[str, Result], replayed: Path | None) -> None:
     """Index a copy of ``corpus`` below ``root`` and ask its questions in each state, adding to ``results``."""
     tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
     shutil.copytree(corpus / "workspace", root / "workspace", symlinks=True)
@@ -79,6 +81,11 @@ def ask(corpus: Path, root: Path, *, embedder: str, results: Mapping[str, Result
     for state, result in results.items():
         if state == "curated":
             _curate(root / "workspace" / "MEMORY.md", tree["facts"])
+        elif state == REPLAYED:
+            if replayed is None:
+                continue
+            shutil.rmtree(root / "workspace")
+            shutil.copytree(replayed / corpus.name / "workspace", root / "workspace", symlinks=True)
         _ask_all(agent, tree, result)
 
 
@@ -170,6 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--corpus", type=Path, action="append", default=[], help="written by make_corpus.py; repeatable"
     )
+    parser.add_argument("--replayed", type=Path, help="folder of replays, named like their corpora")
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     options = parser.parse_args(argv)
     found = [corpus for folder in options.corpus for corpus in corpora(folder)]
@@ -177,10 +185,10 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps({"name": "questions", "skipped": "give a corpus with --corpus DIR"}))
         return 0
     for embedder in options.embedder or ["none", "static"]:
-        results = {state: Result() for state in STATES}
+        results = {state: Result() for state in (*STATES, *((REPLAYED,) if options.replayed else ()))}
         for corpus in found:
             with tempfile.TemporaryDirectory() as folder:
-                ask(corpus, Path(folder), embedder=embedder, results=results)
+                ask(corpus, Path(folder), embedder=embedder, results=results, replayed=options.replayed)
         for state, result in results.items():
             emit(figures(f"questions.{embedder}.{state}", result))
     return 0

@@ -7,14 +7,14 @@ Does not belong here: prose about them.
 import argparse
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-
-from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
+from typing import get_args, get_type_hints
 
 from memory_assets.warehouse.tables import ALL_TABLES
 from recall_runtime.cli.main import build_parser
 from recall_runtime.config import Settings
+from recall_runtime.sections import Range, Section
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end of generated -->\n)", re.DOTALL)
@@ -83,20 +83,23 @@ def _settings() -> Iterator[str]:
     yield from _keys(Settings, "")
 
 
-def _keys(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, info in model.model_fields.items():
-        kind = info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _keys(kind, f"{prefix}{name}.")
-            continue
-        default = "" if info.default is PydanticUndefined else _plain(info.default)
-        bounds = ", ".join(
-            f"{sign} {getattr(item, name)}"
-            for item in info.metadata
-            for name, sign in (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
-            if hasattr(item, name)
-        )
-        yield f"| `{prefix}{name}` | {default} | {bounds or _kind(kind)} |"
+def _keys(section: type[Section], prefix: str) -> Iterator[str]:
+    kinds = get_type_hints(section, include_extras=True)
+    for field in fields(section):
+        default, kind = getattr(section(), field.name), kinds[field.name]
+        if isinstance(default, Section):
+            yield from _keys(type(default), f"{prefix}{field.name}.")
+        else:
+            yield f"| `{prefix}{field.name}` | {_plain(default)} | {_bounds(kind) or _kind(kind)} |"
+
+
+def _bounds(kind: object) -> str:
+    ranges = [part for part in getattr(kind, "__metadata__", ()) if isinstance(part, Range)]
+    signs = (("gt", ">"), ("ge", "≥"), ("le", "≤"))
+    bounds = [
+        f"{sign} {getattr(item, name)}" for item in ranges for name, sign in signs if getattr(item, name) is not None
+    ]
+    return ", ".join(bounds) or next(filter(None, map(_bounds, get_args(kind))), "")
 
 
 def _plain(value: object) -> str:

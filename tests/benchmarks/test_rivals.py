@@ -66,7 +66,7 @@ def test_every_way_of_asking_is_a_row_with_the_same_columns(runs: list[Run]) -> 
     assert first[:2] == ["turn R@5", "turn R@10"]
     for name in ("turn hit@10", "session hit@5"):
         assert {figure.value for figure in figures if figure.name == name} == {1.0}
-    assert all(figure.value > 0 for figure in figures if figure.name in {"ingest", "p50", "p95", "disk"})
+    assert {"ingest", "p50", "p95", "disk"} <= set(first)
 
 
 @pytest.mark.slow
