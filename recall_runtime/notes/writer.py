@@ -35,6 +35,7 @@ from recall_runtime.vocabulary import OriginClass, SessionKind, worst_origin
 _WRITABLE = frozenset({PathKind.DAILY_NOTE, PathKind.TOPIC_NOTE})
 _LOCK_WAIT_SECONDS = 60.0
 _ATTEMPTS = 5
+CLOCK_SKEW_MS = 120_000  # how far a host's clock may be ahead of ours; a replayed session has rows further ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,10 @@ def session_provenance(
 def _live_class(
     agent: Agent, state: apsw.Connection, by_key: SessionFacts, now_ms: int, *, since_compaction: bool
 ) -> tuple[OriginClass, SessionKind, str | None] | None:
-    """Return class, kind and id that the session's own transcript gives, or ``None`` when it says nothing yet."""
+    """Return class, kind and id that the session's own transcript gives, or ``None`` when it says nothing yet.
+
+    Rows that are a little ahead of ``now_ms`` come from a host whose clock is: what they say can only lower the class.
+    """
     found = find_session(agent, by_key.session_key, by_key.session_id)
     if found is None:
         return None
@@ -196,19 +200,23 @@ def _live_class(
     if by_key.kind is not SessionKind.UNKNOWN:
         facts = replace(by_key, session_id=facts.session_id)
     try:
-        reading = read_transcript(
-            path,
-            path.name,
-            facts=facts,
-            settings=agent.settings.sources,
-            recalled=RecalledOrigins(state),
-            until_ms=now_ms,
-        )
+        readings = [
+            read_transcript(
+                path,
+                path.name,
+                facts=facts,
+                settings=agent.settings.sources,
+                recalled=RecalledOrigins(state),
+                until_ms=until_ms,
+            )
+            for until_ms in (now_ms, now_ms + CLOCK_SKEW_MS)
+        ]
     except OSError:
         return OriginClass.UNTRUSTED, SessionKind.UNKNOWN, facts.session_id
-    if reading.turn_origin is None:
+    known = [reading for reading in readings if reading.turn_origin is not None]
+    if not known:
         return None
-    origin = reading.turn_origin
+    origins = [reading.turn_origin for reading in known if reading.turn_origin is not None]
     if since_compaction:
-        origin = worst_origin((origin, reading.worst_since_compaction or origin))
-    return origin, reading.turn_kind, reading.facts.session_id
+        origins += [reading.worst_since_compaction for reading in known if reading.worst_since_compaction is not None]
+    return worst_origin(origins), known[0].turn_kind, known[0].facts.session_id

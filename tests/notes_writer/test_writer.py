@@ -12,7 +12,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import parse_instant
 from recall_runtime.errors import RefusedError
 from recall_runtime.notes.blocks import read_note
-from recall_runtime.notes.writer import append_note
+from recall_runtime.notes.writer import CLOCK_SKEW_MS, append_note
 from recall_runtime.provenance.note_lines import classify_note
 from recall_runtime.provenance.segments import load_record, verify
 from recall_runtime.records import Provenance
@@ -195,6 +195,25 @@ def test_only_the_turn_of_that_moment_counts(agent: Agent) -> None:
     before = append_note(agent, "x", session_key=MAIN, session_id="s-1", now_ms=tainted_until)
     after = append_note(agent, "y", session_key=MAIN, session_id="s-1", now_ms=session.now)
     assert [n.provenance.origin_class.value for n in (before, after)] == ["untrusted", "agent"]
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "origin"),
+    [
+        pytest.param(2_000, "untrusted", id="the host's clock is two seconds ahead"),
+        pytest.param(CLOCK_SKEW_MS, "untrusted", id="as far ahead as clocks are taken to be"),
+        pytest.param(CLOCK_SKEW_MS + 1, "agent", id="a later turn of a replayed session"),
+    ],
+)
+def test_what_a_host_stamps_ahead_of_our_clock_still_taints(agent: Agent, ahead_ms: int, origin: str) -> None:
+    session = live(agent)
+    written_at = session.now
+    session.tool("web_fetch", {}, "text of a page")
+    for row in session.rows[-2:]:
+        row["timestamp"] = written_at + ahead_ms
+    session.save(agent.folders.sessions[0])
+    provenance = append_note(agent, "x", session_key=MAIN, session_id="s-1", now_ms=written_at).provenance
+    assert provenance.origin_class.value == origin
 
 
 @pytest.mark.parametrize(
