@@ -47,6 +47,11 @@ def test_facts_of_case_07_that_differ_by_a_sign_stay_apart(pair: list[int]) -> N
         ("**Korrektur 2026-03-14:** Der Port ist 5432", "Der Port ist 5432"),
         ("更正：端口是 5432。", "端口是 5432"),
         ("- [x] ✅ The port is 5432.", "The port is 5432."),
+        ("Noted: the port is 5432.", "The port is 5432."),
+        ("The owner said: the port is 5432.", "The port is 5432."),
+        ("Der Nutzer sagte: Der Port ist 5432.", "Der Port ist 5432."),
+        ("Пользователь сказал: порт 5432.", "Порт 5432."),
+        ("用户说：端口是 5432。", "端口是 5432"),
     ],
 )
 def test_leads_are_no_part_of_a_claim(dressed: str, plain: str) -> None:
