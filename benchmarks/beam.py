@@ -1,7 +1,8 @@
 """BEAM (100K): are the messages that hold the answer found? Retrieval only, no model judges anything.
 
 Belongs here: reading the data set, its figures. Does not belong here: the data; ``--data`` names the file
-(``beam_100k.jsonl.gz``, one chat a line). No weight was tuned on it.
+(``beam_100k.jsonl.gz``, one chat a line). One weight was tuned on it, for no other data has long messages: how much
+less one of many pieces counts (docs/decisions.md).
 """
 
 import argparse

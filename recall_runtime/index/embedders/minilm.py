@@ -93,6 +93,8 @@ class MiniLmEmbedder:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = self._threads
             options.inter_op_num_threads = 1
+            # Spinning threads wait for the cores that the agent itself is using: 240 ms a question instead of 75.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             session = onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
             tokenizer = BertWordPieceTokenizer(str(self._vocabulary), lowercase=True)
         except Exception as error:  # both libraries raise bare Exceptions of their own
