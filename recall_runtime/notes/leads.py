@@ -28,7 +28,8 @@ _ECHO = re.compile(
 _GENERIC = (
     "for the record|one thing to keep|please remember|remember this|keep in mind|zur erinnerung|para que conste"
     "|запомни|记住|記住"
-    "|noted|(?:the )?(?:owner|user) (?:said|says|told me|mentioned)|(?:der|die) (?:nutzer|nutzerin|besitzer) (?:sagte|sagt)"
+    "|noted|(?:the )?(?:owner|user) (?:said|says|told me|mentioned)"
+    "|(?:der|die) (?:nutzer|nutzerin|besitzer) (?:sagte|sagt)"
     "|el usuario (?:dijo|dice)|l'utilisateur a dit|o usuário disse|пользователь (?:сказал|говорит)|用户说|ユーザー曰く"
     "|note|notes|done|info|fyi|log|misc|status|todo|item|fact|facts|context|summary|remark|n\\.?b\\.?"
     "|notiz|hinweis|erledigt|info|merke|anmerkung|nota|hecho|listo|aviso|feito|fait|remarque"
