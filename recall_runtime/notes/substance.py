@@ -241,5 +241,6 @@ def weight(text: str) -> int:
 
 
 def too_short(raw: str, bare: str) -> bool:
-    """Too short to say anything."""
-    return weight(bare.strip("*_` .!。")) < MIN_WEIGHT
+    """Too short to say anything: a few letters, or a single word in a script that parts words."""
+    said = bare.strip("*_` .!。")
+    return weight(said) < MIN_WEIGHT or (said.isalpha() and _WIDE.search(said) is None)

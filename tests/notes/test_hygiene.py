@@ -97,6 +97,8 @@ def test_no_fact_with_a_replacement_sign_is_fit() -> None:
         ("password: ***", Refusal.SECRET_ONLY),
         ("The caf\ufffd shuts at four.", Refusal.UNDECODABLE),
         ("Oak.", Refusal.TOO_SHORT),
+        ("Oberpunkt", Refusal.TOO_SHORT),  # a single word, however long
+        ("Подпункт", Refusal.TOO_SHORT),
         ("The lamp " * 400, Refusal.TOO_LONG),
         ("(recalled) The port of the lamp is 5432.", Refusal.ECHO),
     ],
