@@ -14,7 +14,7 @@ from memory_assets import verification
 from memory_assets.metadata import numbers_only
 from memory_assets.verification import Finding, Rule
 from recall_runtime.agent import Agent
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.schema import read_state
 from resources.agents import AgentsResource
 from resources.clock import ClockResource
 
@@ -52,7 +52,7 @@ def verified(rule: Rule, agent: Agent) -> Finding:
     """Return the finding of ``rule`` on the present state; before the first sweep there is nothing to find."""
     if not agent.folders.state_db.exists():
         return Finding(passed=True)
-    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+    with contextlib.closing(read_state(agent.folders.state_db)) as state:
         return rule(agent, state)
 
 

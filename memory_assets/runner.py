@@ -20,7 +20,8 @@ from memory_assets.sweep import sweep_id_of
 from recall_runtime.agent import DEFAULT_AGENT, Agent, open_agent
 from recall_runtime.clock import FixedClock, SystemClock, day_of, format_instant
 from recall_runtime.errors import DreamlineError, StoreError
-from recall_runtime.storage.connection import open_reader, query
+from recall_runtime.storage.connection import query
+from recall_runtime.storage.schema import read_state
 from resources.agents import AgentsResource
 from resources.clock import ClockResource
 from resources.lineage_reload import reload_lineage
@@ -112,6 +113,6 @@ def _row(agent: Agent, sweep_id: str) -> tuple[str | None, str | None]:
     """Return outcome and reason of the sweep, or nothing when it left no row."""
     if not agent.folders.state_db.exists():
         return None, None
-    with closing(open_reader(agent.folders.state_db)) as state:
+    with closing(read_state(agent.folders.state_db)) as state:
         rows = query(state, "SELECT outcome, reason FROM sweeps WHERE sweep_id = ?", (sweep_id,))
     return (rows[0][0], rows[0][1]) if rows else (None, None)

@@ -36,7 +36,7 @@ from recall_runtime.models.registry import model_from
 from recall_runtime.signals.recalls import drain_spool
 from recall_runtime.storage.connection import open_reader, query, write_transaction
 from recall_runtime.storage.locks import exclusive
-from recall_runtime.storage.schema import open_state
+from recall_runtime.storage.schema import open_state, read_index
 
 LOCK_FILE = "sweep.lock"
 
@@ -126,7 +126,7 @@ class Sweep:
     def stage(self) -> StagingReport:
         """Light phase: claims, evidence, signals, reinforcement. Recall events that waited in the spool come first."""
         drain_spool(self.agent)
-        with contextlib.closing(open_reader(self.agent.folders.index_db)) as index:
+        with contextlib.closing(read_index(self.agent.folders.index_db)) as index:
             self._staged = staging.stage(
                 self.agent, sweep_id=self.sweep_id, now_ms=self.now_ms, state=self._state, index=index
             )

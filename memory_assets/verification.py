@@ -26,7 +26,8 @@ from recall_runtime.index.files import find_files
 from recall_runtime.notes.curated import parse_curated
 from recall_runtime.paths import MEMORY_FILE, SESSIONS_PREFIX, USER_FILE
 from recall_runtime.storage.atomic import read_bytes
-from recall_runtime.storage.connection import open_reader, query
+from recall_runtime.storage.connection import query
+from recall_runtime.storage.schema import read_index
 from recall_runtime.transcripts.sources import list_transcripts
 from recall_runtime.vocabulary import EntryStatus, Operation, StatementKind
 
@@ -239,7 +240,7 @@ def input_read(agent: Agent, state: apsw.Connection) -> Finding:
 def _indexed(agent: Agent) -> dict[str, tuple[int, int]]:
     if not agent.folders.index_db.exists():
         return {}
-    with contextlib.closing(open_reader(agent.folders.index_db)) as index:
+    with contextlib.closing(read_index(agent.folders.index_db)) as index:
         return {path: (mtime, size) for path, mtime, size in index.execute("SELECT path, mtime_ns, size FROM sources")}
 
 

@@ -29,7 +29,8 @@ from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.lineage_keys.stored import assign_keys
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
-from recall_runtime.storage.connection import open_reader, write_transaction
+from recall_runtime.storage.connection import write_transaction
+from recall_runtime.storage.schema import read_index
 from recall_runtime.vocabulary import Gate, Operation, StatementKind
 
 NO_MODEL = "no model is configured"
@@ -348,5 +349,5 @@ def _index(agent: Agent) -> Iterator[apsw.Connection | None]:
     if not agent.folders.index_db.exists():
         yield None
         return
-    with contextlib.closing(open_reader(agent.folders.index_db)) as index:
+    with contextlib.closing(read_index(agent.folders.index_db)) as index:
         yield index

@@ -10,7 +10,7 @@ import apsw
 
 from memory_assets.lineage.graph import DEFAULT_CAP, LineageGraph, build_graph, decode_row
 from recall_runtime.errors import DreamlineError
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.schema import read_state
 
 _ROWS = """
     SELECT l.ledger_id, l.sweep_id, l.at, l.file, l.operation, l.entry_key, l.claim_id, l.text, l.sources, l.priors,
@@ -30,7 +30,7 @@ def read_graph(state_db: Path, *, cap: int = DEFAULT_CAP) -> LineageGraph:
     if not state_db.exists():
         return LineageGraph(problem="Nothing was dreamed yet: there is no state database. Run `dreamline dream`.")
     try:
-        state = open_reader(state_db)
+        state = read_state(state_db)
     except DreamlineError as error:
         return LineageGraph(problem=str(error))
     try:

@@ -20,11 +20,13 @@ from recall_runtime.cli.output import counts, table
 from recall_runtime.clock import format_instant
 from recall_runtime.errors import DreamlineError
 from recall_runtime.index.freshness import compare
-from recall_runtime.storage.connection import load_vectors, open_reader, query
-from recall_runtime.storage.schema import Database, check_version
+from recall_runtime.storage.connection import load_vectors, query
+from recall_runtime.storage.schema import Database, read_index, read_state
 
 _HELD_BACK = "held_back:"
 _DAILY = re.compile(r"(\d{1,2}) (\d{1,2}) \* \* \*")
+
+_READERS = {Database.INDEX: read_index, Database.STATE: read_state}
 
 
 def condition(agent: Agent, *, deep: bool) -> dict[str, Any]:
@@ -67,8 +69,7 @@ def _part(agent: Agent, database: Database, read: Callable[[Agent, apsw.Connecti
     if not path.exists():
         return {"state": "missing", "cure": "Run `dreamline index`."}
     try:
-        with contextlib.closing(open_reader(path)) as connection:
-            check_version(connection, database)
+        with contextlib.closing(_READERS[database](path)) as connection:
             return {"state": "ok", **read(agent, connection)}
     except (DreamlineError, apsw.Error) as error:
         return {"state": "unusable", "error": str(error)}
@@ -291,8 +292,7 @@ def _databases(agent: Agent) -> Iterator[dict[str, Any]]:
             yield _finding(f"{database} database", False, "missing: run `dreamline index`", fixable=True)
             continue
         try:
-            with contextlib.closing(open_reader(path)) as connection:
-                check_version(connection, database)
+            with contextlib.closing(_READERS[database](path)) as connection:
                 verdict = str(query(connection, "PRAGMA quick_check")[0][0])
         except (DreamlineError, apsw.Error) as error:
             yield _finding(f"{database} database", False, str(error))

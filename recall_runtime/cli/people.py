@@ -136,12 +136,12 @@ def asof(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     from recall_runtime.clock import start_of_day_ms
     from recall_runtime.curated.history import as_of
     from recall_runtime.storage.atomic import read_bytes
-    from recall_runtime.storage.connection import open_reader
+    from recall_runtime.storage.schema import read_state
 
     agent = invocation.open()
     end = start_of_day_ms(arguments.day + dt.timedelta(days=1), agent.zone) - 1
     files: dict[str, str | None] = {}
-    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+    with contextlib.closing(read_state(agent.folders.state_db)) as state:
         for name in CURATED_FILES:
             snapshot = as_of(state, name, end)
             content = snapshot.content if snapshot.known else read_bytes(agent.workspace / name)

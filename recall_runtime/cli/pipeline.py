@@ -99,7 +99,7 @@ def dream(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     from memory_assets.sweep import Phase, run_sweep
     from recall_runtime.cli.progress import Stages
     from recall_runtime.cli.sweep_table import report_data, sweep_data, sweep_lines
-    from recall_runtime.storage.connection import open_reader
+    from recall_runtime.storage.schema import read_state
 
     agent = invocation.open()
     if arguments.dry_run or arguments.phase:
@@ -114,7 +114,7 @@ def dream(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         workspace=agent.workspace,
         now_ms=invocation.now_ms,
     )
-    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+    with contextlib.closing(read_state(agent.folders.state_db)) as state:
         data = sweep_data(state, run.sweep_id) | {"run_id": run.run_id, "problems": list(run.problems)}
     return Reply(data, sweep_lines(data))
 
@@ -139,8 +139,7 @@ def promote(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
 def backfill(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Stage what lies before the look-back, or take it back."""
     from memory_assets.staging.backfill import BackfillKind, preview, rollback, stage_backfill
-    from recall_runtime.storage.connection import open_reader
-    from recall_runtime.storage.schema import open_state
+    from recall_runtime.storage.schema import open_state, read_index
 
     agent = invocation.open()
     kind = BackfillKind(arguments.kind)
@@ -153,7 +152,7 @@ def backfill(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
                 plain(back),
                 [f"Taken back: {back.signals} signals, {back.places} places, {back.claims} claims nothing else states"],
             )
-        index = stack.enter_context(contextlib.closing(open_reader(agent.folders.index_db)))
+        index = stack.enter_context(contextlib.closing(read_index(agent.folders.index_db)))
         if arguments.stage:
             now = agent.clock.now_ms()
             batch = f"backfill:{kind}"
@@ -195,10 +194,10 @@ def explain(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Show every gate of one candidate with value, threshold and verdict, its evidence, and what is missing."""
     _require("duckdb")
     from memory_assets.gates.explain import explain as explain_claim
-    from recall_runtime.storage.connection import open_reader
+    from recall_runtime.storage.schema import read_state
 
     agent = invocation.open()
-    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+    with contextlib.closing(read_state(agent.folders.state_db)) as state:
         found = explain_claim(
             state,
             arguments.selector,
@@ -235,10 +234,10 @@ def trace(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Tell the story of one entry."""
     from memory_assets.consolidation.trace import trace as trace_entry
     from memory_assets.gates.explain import find_claims
-    from recall_runtime.storage.connection import open_reader
+    from recall_runtime.storage.schema import read_state
 
     agent = invocation.open()
-    with contextlib.closing(open_reader(agent.folders.state_db)) as state:
+    with contextlib.closing(read_state(agent.folders.state_db)) as state:
         try:
             found = trace_entry(state, arguments.entry)
         except RefusedError:

@@ -13,7 +13,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.errors import StoreError
 from recall_runtime.index import store
 from recall_runtime.index.files import find_files
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.schema import read_index
 from recall_runtime.transcripts.sources import list_transcripts
 
 
@@ -54,7 +54,7 @@ def compare(agent: Agent) -> FreshnessReport:
     on_disk |= {file.name: (file.mtime_ns, file.size) for file in list_transcripts(agent)}
     if not agent.folders.index_db.exists():
         return FreshnessReport(new=tuple(sorted(on_disk)), missing_index=True)
-    with contextlib.closing(open_reader(agent.folders.index_db)) as reader:
+    with contextlib.closing(read_index(agent.folders.index_db)) as reader:
         known = store.known_sources(reader)
         states = dict(reader.execute("SELECT embedded, count(*) FROM entries GROUP BY embedded"))
         return FreshnessReport(

@@ -29,8 +29,8 @@ from recall_runtime.index.lanes import Meaning, Scope
 from recall_runtime.index.ranking import FusionWeights
 from recall_runtime.index.subjects import Subject
 from recall_runtime.index.vectors import Matrix
-from recall_runtime.storage.connection import one_state, open_reader
-from recall_runtime.storage.schema import Database, check_version
+from recall_runtime.storage.connection import one_state
+from recall_runtime.storage.schema import read_index
 from recall_runtime.text.words import index_text, query_terms
 from recall_runtime.vocabulary import Corpus
 
@@ -118,12 +118,8 @@ def _reader(agent: Agent, connection: apsw.Connection | None) -> Iterator[apsw.C
     if connection is not None:
         yield connection
         return
-    opened = open_reader(agent.folders.index_db, vectors=True)
-    try:
-        check_version(opened, Database.INDEX)
+    with contextlib.closing(read_index(agent.folders.index_db, vectors=True)) as opened:
         yield opened
-    finally:
-        opened.close()
 
 
 class _Finder:

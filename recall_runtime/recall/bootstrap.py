@@ -28,7 +28,7 @@ from recall_runtime.provenance.note_lines import classify_note
 from recall_runtime.provenance.paths import classify_path
 from recall_runtime.recall.truncation import truncate
 from recall_runtime.recall.views import CuratedView, CuratedViews
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.schema import read_state
 from recall_runtime.text.escaping import clip
 from recall_runtime.user_model.injection import injectable
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, worst_origin
@@ -324,6 +324,6 @@ def injected_sizes(agent: Agent) -> tuple[InjectedFile, ...]:
     with contextlib.ExitStack() as stack:
         state = None
         if agent.folders.state_db.exists():
-            state = stack.enter_context(contextlib.closing(open_reader(agent.folders.state_db)))
+            state = stack.enter_context(contextlib.closing(read_state(agent.folders.state_db)))
         user, memory = views.load(agent, USER_FILE, state), views.memory(agent, state)
     return bootstrap_files(agent, user, memory, ())

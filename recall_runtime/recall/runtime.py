@@ -31,7 +31,7 @@ from recall_runtime.recall.project_memory import ProjectBlock, project_block
 from recall_runtime.recall.remembering import RememberingEmbedder
 from recall_runtime.recall.views import CuratedView, CuratedViews
 from recall_runtime.recall.workers import Workers
-from recall_runtime.storage.connection import open_reader, open_writer
+from recall_runtime.storage.schema import open_state, read_index, read_state
 
 LOCAL_EMBEDDERS = frozenset({"static", "minilm", "e5"})
 BUSY_MS = 100  # how long a lane waits for a locked database
@@ -99,7 +99,7 @@ class Runtime:
         Raises:
             StoreError: there is no index, or it can't be opened.
         """
-        return self._connection("index", self._agent.folders.index_db, lambda path: open_reader(path, vectors=True))
+        return self._connection("index", self._agent.folders.index_db, lambda path: read_index(path, vectors=True))
 
     def state_reader(self) -> apsw.Connection | None:
         """Return this thread's reader of the state database, or ``None`` before there is one.
@@ -108,7 +108,7 @@ class Runtime:
             StoreError: it can't be opened.
         """
         path = self._agent.folders.state_db
-        return self._connection("state", path, open_reader) if path.exists() else None
+        return self._connection("state", path, read_state) if path.exists() else None
 
     def state_writer(self) -> apsw.Connection:
         """Return this thread's writer of the existing state database.
@@ -116,7 +116,7 @@ class Runtime:
         Raises:
             StoreError: it can't be opened.
         """
-        return self._connection("writer", self._agent.folders.state_db, open_writer)
+        return self._connection("writer", self._agent.folders.state_db, open_state)
 
     def embedder(self) -> tuple[Embedder | None, str]:
         """Return the embedder of the settings, or ``None`` and why there is none. A failure is tried again later."""
@@ -266,7 +266,7 @@ class Runtime:
             path = self._agent.folders.index_db
             try:
                 identity = _identity(path)
-                with contextlib.closing(open_reader(path, vectors=True)) as reader:
+                with contextlib.closing(read_index(path, vectors=True)) as reader:
                     loaded = image.load(reader)
                 with self._image_lock:
                     self._image = identity, loaded

@@ -30,9 +30,9 @@ from recall_runtime.provenance.note_lines import classify_note
 from recall_runtime.provenance.paths import classify_path
 from recall_runtime.provenance.sessions import parse_session_key
 from recall_runtime.records import merge_provenance
-from recall_runtime.storage.connection import open_reader, write_transaction
+from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.locks import exclusive
-from recall_runtime.storage.schema import open_state
+from recall_runtime.storage.schema import open_state, read_index
 from recall_runtime.text.lines import without_controls
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import OriginClass, worst_origin
@@ -272,7 +272,7 @@ def _from_file(agent: Agent, path: str, start: int, end: int) -> tuple[str, Orig
 def _from_index(agent: Agent, path: str, start: int, end: int) -> tuple[str, OriginClass] | None:
     if not agent.folders.index_db.exists():
         return None
-    with contextlib.closing(open_reader(agent.folders.index_db)) as reader:
+    with contextlib.closing(read_index(agent.folders.index_db)) as reader:
         rows = list(
             reader.execute(
                 "SELECT e.text, e.origin_class FROM entries e JOIN sources s ON s.source_id = e.source_id"

@@ -4,6 +4,7 @@ Belongs here: applying the migrations, the version check. The SQL lives in ``mig
 Does not belong here: queries. A released migration is never edited; a change is a new number.
 """
 
+import functools
 from collections.abc import Iterator
 from enum import StrEnum
 from importlib import resources
@@ -13,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from recall_runtime.errors import NewerSchemaError
-from recall_runtime.storage.connection import open_writer, write_transaction
+from recall_runtime.storage.connection import open_reader, open_writer, query, write_transaction
 
 
 class Database(StrEnum):
@@ -21,6 +22,10 @@ class Database(StrEnum):
 
     INDEX = "index"  # derived: may be deleted, the next sync rebuilds it with the same answers
     STATE = "state"  # original: never deleted by us
+
+
+# One published version had this column in its first migration: such a file needs the later one no more.
+_COLUMN_ALREADY_THERE = {(Database.STATE, 3): ("evidence", "correction")}
 
 
 def migrations(database: Database) -> Iterator[tuple[int, str, Traversable]]:
@@ -46,19 +51,20 @@ def migrate(connection: apsw.Connection, database: Database) -> int:
         current = _version(connection)  # another process may have migrated while we waited
         for number, name, file in known:
             if number > current:
-                connection.execute(file.read_text(encoding="utf-8"))
+                if not _is_there(connection, _COLUMN_ALREADY_THERE.get((database, number))):
+                    connection.execute(file.read_text(encoding="utf-8"))
                 connection.execute("INSERT INTO schema_migrations(number, name) VALUES (?, ?)", (number, name))
                 connection.execute(f"PRAGMA user_version = {number}")
     return newest
 
 
 def check_version(connection: apsw.Connection, database: Database) -> int:
-    """Return the schema version of ``connection``, which readers check because they don't migrate.
+    """Return the schema version of ``connection``.
 
     Raises:
         NewerSchemaError: the file was written by a newer version of Dreamline.
     """
-    newest = max(number for number, _, _ in migrations(database))
+    newest = _newest(database)
     current = _version(connection)
     if current > newest:
         raise NewerSchemaError(
@@ -66,6 +72,17 @@ def check_version(connection: apsw.Connection, database: Database) -> int:
             "Upgrade dreamline, or run it with the version that wrote the file.",
         )
     return current
+
+
+def _is_there(connection: apsw.Connection, column: tuple[str, str] | None) -> bool:
+    if column is None:
+        return False
+    return bool(query(connection, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", column))
+
+
+@functools.cache
+def _newest(database: Database) -> int:
+    return max(number for number, _, _ in migrations(database))
 
 
 def _version(connection: apsw.Connection) -> int:
@@ -84,3 +101,37 @@ def open_index(path: Path) -> apsw.Connection:
     connection = open_writer(path, vectors=True)
     migrate(connection, Database.INDEX)
     return connection
+
+
+def read_state(path: Path) -> apsw.Connection:
+    """Open the existing state database for reading; one that an older version wrote is migrated first.
+
+    Raises:
+        StoreError: it is missing, no database, of a newer version, or older and can't be written.
+    """
+    return _open_to_read(path, Database.STATE, vectors=False)
+
+
+def read_index(path: Path, *, vectors: bool = False) -> apsw.Connection:
+    """Open the existing index for reading; one that an older version wrote is migrated first.
+
+    Its rows stay as they are until the next sync, which builds it anew where they would be different.
+
+    Raises:
+        StoreError: it is missing, no database, of a newer version, or older and can't be written.
+    """
+    return _open_to_read(path, Database.INDEX, vectors=vectors)
+
+
+def _open_to_read(path: Path, database: Database, *, vectors: bool) -> apsw.Connection:
+    reader = open_reader(path, vectors=vectors)
+    try:
+        current = check_version(reader, database)
+    except BaseException:
+        reader.close()
+        raise
+    if current == _newest(database):
+        return reader
+    reader.close()
+    (open_index if database is Database.INDEX else open_state)(path).close()
+    return open_reader(path, vectors=vectors)

@@ -116,7 +116,6 @@ CREATE TABLE evidence (
     origin_class TEXT NOT NULL CHECK (origin_class IN ('owner', 'agent', 'untrusted', 'system')),
     session_kind TEXT NOT NULL CHECK (session_kind IN ('interactive', 'cron', 'heartbeat', 'subagent', 'unknown')),
     echo         INTEGER NOT NULL DEFAULT 0 CHECK (echo IN (0, 1)), -- recalled text that came back: never an observation
-    correction   INTEGER NOT NULL DEFAULT 0 CHECK (correction IN (0, 1)), -- this place says it as one ("Update: ...")
     live         INTEGER NOT NULL DEFAULT 1 CHECK (live IN (0, 1)), -- 0: the source no longer says so
     gone_at      INTEGER,                   -- when we saw that the source no longer says so
     batch        TEXT,                      -- of a backfill, for its rollback
