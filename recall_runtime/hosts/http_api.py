@@ -7,6 +7,7 @@ The server is the standard library's: the base install serves it, and what it ne
 only, answers no other origin (no CORS), and reads at most 4 MiB.
 """
 
+import functools
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,18 +56,9 @@ def make_http_server(service: Service, token: str, port: int, default: Caller | 
     Raises:
         ConfigError: the port is taken.
     """
-    known = default or Caller()
-
-    class Handler(_Handler):
-        def answer(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-            headers = {key.lower(): value for key, value in self.headers.items()}
-            return service.call(name, caller_of(headers, known), body)
-
-        def may_call(self) -> bool:
-            return is_authorised(self.headers.get("authorization"), token)
-
+    handler = functools.partial(_Handler, service, token, default or Caller())
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), Handler)
+        server = ThreadingHTTPServer((LOOPBACK, port), handler)
     except OSError as error:
         raise ConfigError(f"Port {port} can't be used ({error.strerror})", "Give another with --port.") from error
     server.daemon_threads = True
@@ -87,20 +79,17 @@ def serve_http(
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection. Subclasses bind the service and the token."""
+    """One connection."""
 
     protocol_version = "HTTP/1.1"
     server_version = "dreamline"
     sys_version = ""
     timeout = READ_SECONDS
 
-    def answer(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Run the tool ``name``."""
-        raise NotImplementedError
-
-    def may_call(self) -> bool:
-        """Whether the request carries the token."""
-        raise NotImplementedError
+    def __init__(self, service: Service, token: str, default: Caller, *connection: Any) -> None:
+        """Serve one connection until it ends; see :func:`make_http_server`."""
+        self._service, self._token, self._default = service, token, default
+        super().__init__(*connection)
 
     def do_GET(self) -> None:
         """Serve the document; nothing else is read without a call."""
@@ -111,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Run one tool."""
-        if not self.may_call():
+        if not is_authorised(self.headers.get("authorization"), self._token):
             self.close_connection = True  # the body stays unread
             self._fail(401, "Unauthorised", "Send the bearer token of this server.")
             return
@@ -122,7 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(404, "NotFound", f"There is nothing here. POST to {PREFIX}NAME; see /openapi.json.")
             return
         try:
-            answer = self.answer(self.path.removeprefix(PREFIX), body)
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            answer = self._service.call(self.path.removeprefix(PREFIX), caller_of(headers, self._default), body)
         except DreamlineError as error:
             self._fail(code_of(error), type(error).__name__, str(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours answers 500 and never ends the server

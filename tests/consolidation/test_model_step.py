@@ -107,7 +107,7 @@ def test_a_hand_written_entry_is_kept_beside_its_successor_and_reported(night: N
     assert [(conflict.standing, conflict.newer) for conflict in report.conflicts] == [(TANK, REPAIRED)]
 
 
-def both_appended(night: Night, before: str, report: ConsolidationReport, ram: str, tank: str) -> None:
+def assert_both_appended(night: Night, before: str, report: ConsolidationReport, ram: str, tank: str) -> None:
     """The fallback: old bytes, then both candidates once; the reason is told; the next sweep adds nothing."""
     assert report.mode is Mode.DETERMINISTIC
     assert report.why
@@ -129,7 +129,7 @@ def test_a_whole_document_as_answer_is_rejected(night: Night, server: ModelServe
     raw = (CASE / "outputs" / name).read_bytes()
     server.replies = [Reply(raw) if name.endswith(".bin") else openai_reply(raw.decode())]
     report = sweep_with(night, server, ram, tank)
-    both_appended(night, before, report, ram, tank)
+    assert_both_appended(night, before, report, ram, tank)
     assert len(server.asked) == 2  # one retry
 
 
@@ -201,7 +201,7 @@ def test_a_faulty_decision_is_rejected(night: Night, server: ModelServer, reply:
     ram, tank = case_25(night, generated=False)
     before = night.memory
     server.replies = [reply]
-    both_appended(night, before, sweep_with(night, server, ram, tank), ram, tank)
+    assert_both_appended(night, before, sweep_with(night, server, ram, tank), ram, tank)
 
 
 def test_the_second_answer_counts_when_the_first_is_broken(night: Night, server: ModelServer) -> None:

@@ -74,13 +74,16 @@ def shown(answer: SearchAnswer) -> list[object]:
     ] + [answer.notice, dict(answer.lanes)]
 
 
-def agrees(agent: Agent, reader: apsw.Connection, kept: IndexImage) -> None:
-    """Assert that an image answers every question like the tables do."""
+def assert_same_answers(agent: Agent, reader: apsw.Connection, kept: IndexImage) -> None:
+    """Assert that an image answers every question like the tables do, and that there is something to answer."""
+    found = 0
     for question in QUESTIONS:
         for corpus in (Corpus.MEMORY, Corpus.ALL):
             stored = search(agent, question, corpus=corpus, embedder=EMBEDDER, connection=reader)
             warm = search(agent, question, corpus=corpus, embedder=EMBEDDER, connection=reader, image=lambda _: kept)
             assert shown(warm) == shown(stored)
+            found += len(stored.hits)
+    assert found
 
 
 def texts(agent: Agent, reader: apsw.Connection, kept: IndexImage, question: str) -> list[str]:
@@ -89,7 +92,7 @@ def texts(agent: Agent, reader: apsw.Connection, kept: IndexImage, question: str
 
 
 def test_an_image_answers_like_the_tables(agent: Agent, reader: apsw.Connection) -> None:
-    agrees(agent, reader, loaded(reader))
+    assert_same_answers(agent, reader, loaded(reader))
 
 
 def test_transcripts_of_sessions_that_may_not_be_shown_are_not_found_by_an_image(
@@ -121,7 +124,7 @@ def test_what_another_connection_wrote_is_added_without_loading_anew(agent: Agen
     assert after is not None
     assert after.revision > before.revision
     assert "The lamp in the hall is broken." in texts(agent, reader, after, "broken lamp")
-    agrees(agent, reader, after)
+    assert_same_answers(agent, reader, after)
 
 
 def test_a_deleted_row_is_never_returned(agent: Agent, reader: apsw.Connection) -> None:
@@ -135,7 +138,7 @@ def test_a_deleted_row_is_never_returned(agent: Agent, reader: apsw.Connection) 
     assert gone not in after.nearest(query, 100, Scope())
     assert not len(after.of([gone], Scope()))
     assert not any("rented" in text for text in texts(agent, reader, after, "crane rented yard Bristol"))
-    agrees(agent, reader, after)
+    assert_same_answers(agent, reader, after)
 
 
 def test_a_changed_file_is_answered_as_it_is_now_though_its_number_may_be_used_again(
@@ -149,7 +152,7 @@ def test_a_changed_file_is_answered_as_it_is_now_though_its_number_may_be_used_a
         assert fresh is not None
         kept = fresh
         assert [text for text in texts(agent, reader, kept, "crane") if "crane" in text] == [wording]
-    agrees(agent, reader, kept)
+    assert_same_answers(agent, reader, kept)
 
 
 def test_vectors_that_are_made_later_are_added(agent: Agent, reader: apsw.Connection) -> None:
@@ -162,7 +165,7 @@ def test_vectors_that_are_made_later_are_added(agent: Agent, reader: apsw.Connec
     after = image.refreshed(before, reader)
     assert after is not None
     assert max(after.nearest(query, 1, Scope()).values()) > 0.9
-    agrees(agent, reader, after)
+    assert_same_answers(agent, reader, after)
 
 
 def test_a_source_that_now_belongs_to_another_session_makes_the_image_void(
