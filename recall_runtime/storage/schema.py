@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from recall_runtime.errors import NewerSchemaError
+from recall_runtime.errors import NewerSchemaError, StoreError
 from recall_runtime.storage.connection import open_reader, open_writer, query, write_transaction
 
 
@@ -42,6 +42,7 @@ def migrate(connection: apsw.Connection, database: Database) -> int:
 
     Raises:
         NewerSchemaError: the file was written by a newer version of Dreamline.
+        StoreError: the file holds tables of another program.
     """
     known = list(migrations(database))
     newest = known[-1][0]
@@ -59,13 +60,19 @@ def migrate(connection: apsw.Connection, database: Database) -> int:
 
 
 def check_version(connection: apsw.Connection, database: Database) -> int:
-    """Return the schema version of ``connection``.
+    """Return the schema version of ``connection``; 0 means an empty file.
 
     Raises:
         NewerSchemaError: the file was written by a newer version of Dreamline.
+        StoreError: the file holds tables of another program.
     """
     newest = _newest(database)
     current = _version(connection)
+    if current == 0 and query(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
+        raise StoreError(
+            f"{connection.filename} holds tables that are not Dreamline's",
+            "Move it away, or name another state folder.",
+        )
     if current > newest:
         raise NewerSchemaError(
             f"{connection.filename} has schema {current}, this version of Dreamline knows {newest}",
@@ -91,16 +98,12 @@ def _version(connection: apsw.Connection) -> int:
 
 def open_state(path: Path) -> apsw.Connection:
     """Open the state database for writing, creating or migrating it."""
-    connection = open_writer(path)
-    migrate(connection, Database.STATE)
-    return connection
+    return _open_to_write(path, Database.STATE, vectors=False)
 
 
 def open_index(path: Path) -> apsw.Connection:
     """Open the index database for writing with the vector extension, creating or migrating it."""
-    connection = open_writer(path, vectors=True)
-    migrate(connection, Database.INDEX)
-    return connection
+    return _open_to_write(path, Database.INDEX, vectors=True)
 
 
 def read_state(path: Path) -> apsw.Connection:
@@ -121,6 +124,16 @@ def read_index(path: Path, *, vectors: bool = False) -> apsw.Connection:
         StoreError: it is missing, no database, of a newer version, or older and can't be written.
     """
     return _open_to_read(path, Database.INDEX, vectors=vectors)
+
+
+def _open_to_write(path: Path, database: Database, *, vectors: bool) -> apsw.Connection:
+    connection = open_writer(path, vectors=vectors)
+    try:
+        migrate(connection, database)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _open_to_read(path: Path, database: Database, *, vectors: bool) -> apsw.Connection:

@@ -254,6 +254,12 @@ def test_a_damaged_database_is_a_reason(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_database_without_a_ledger_is_a_reason(tmp_path: Path) -> None:
+    with contextlib.closing(open_state(tmp_path / "state.sqlite")) as connection:
+        connection.execute("DROP TABLE ledger")
+    assert "ledger" in (read_graph(tmp_path / "state.sqlite").problem or "")
+
+
+def test_a_database_of_another_program_is_a_reason(tmp_path: Path) -> None:
     with contextlib.closing(open_writer(tmp_path / "state.sqlite")) as connection:
         connection.execute("CREATE TABLE other (a)")
-    assert "ledger" in (read_graph(tmp_path / "state.sqlite").problem or "")
+    assert "not Dreamline's" in (read_graph(tmp_path / "state.sqlite").problem or "")

@@ -67,14 +67,17 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(database: Database,
     connection.close()
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    """A table of the same name stands in the way of the first migration: all of it is rolled back."""
-    connection = open_writer(tmp_path / "state.sqlite")
-    connection.execute("CREATE TABLE evidence(mine)")
-    with pytest.raises(apsw.SQLError):
-        migrate(connection, Database.STATE)
-    assert query(connection, "SELECT name FROM sqlite_schema") == [("evidence",)]
-    assert check_version(connection, Database.STATE) == 0
+@pytest.mark.parametrize("database", list(Database))
+def test_a_file_of_another_program_is_refused_and_left_alone(database: Database, tmp_path: Path) -> None:
+    """Neither a reader nor a writer may make tables of ours among somebody else's."""
+    path = tmp_path / "theirs.sqlite"
+    connection = open_writer(path)
+    connection.execute("CREATE TABLE theirs(x)")
+    for opened in (READERS[database], OPENERS[database]):
+        with pytest.raises(StoreError, match=r"not Dreamline's.*Move it away"):
+            opened(path)
+    assert query(connection, "SELECT name FROM sqlite_schema") == [("theirs",)]
+    assert connection.pragma("user_version") == 0
     connection.close()
 
 
@@ -99,6 +102,18 @@ def _columns(connection: apsw.Connection) -> list[tuple[object, ...]]:
             " WHERE t.type = 'table'",
         )
     )
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A table of the same name stands in the way of the second migration: all of the run is rolled back."""
+    _at_version(tmp_path / "state.sqlite", Database.STATE, 1, "CREATE TABLE provenance_marks(mine)")
+    connection = open_writer(tmp_path / "state.sqlite")
+    before = _columns(connection)
+    with pytest.raises(apsw.SQLError):
+        migrate(connection, Database.STATE)
+    assert _columns(connection) == before
+    assert check_version(connection, Database.STATE) == 1
+    connection.close()
 
 
 @pytest.mark.parametrize("database", list(Database))
