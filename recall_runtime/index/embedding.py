@@ -7,10 +7,13 @@ Embedding happens outside transactions; each batch is written in one short trans
 where it stopped and the keyword lane answers meanwhile.
 """
 
+import contextlib
+import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import apsw
@@ -19,12 +22,16 @@ import numpy as np
 from recall_runtime.errors import EmbedderError
 from recall_runtime.index import store, vectors
 from recall_runtime.index.embedders.calibration import measure
-from recall_runtime.index.embedders.protocol import Embedder, Vector
+from recall_runtime.index.embedders.protocol import Embedder, Vector, Vectors
 from recall_runtime.index.vectors import VectorFault, VectorRow
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.vocabulary import EntryStatus, OriginClass, SessionKind, Tier
 
 BATCH = 256
+_TO_EMBED = """
+    SELECT e.entry_id, s.tier, e.origin_class, e.session_kind, e.status, e.text, e.heading_path
+      FROM entries e JOIN sources s ON s.source_id = e.source_id
+     WHERE e.embedded = 0 AND e.entry_id > ? ORDER BY e.entry_id LIMIT ?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +52,18 @@ class _Pending:
     status: EntryStatus
     text: str
 
-    @property
-    def text_hash(self) -> str:
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Entries that are embedded together, and the vectors that the cache has for them."""
+
+    items: list[_Pending]
+    hashes: list[str | None]  # places in the cache; ``None`` for an embedder that needs none
+    known: dict[str | None, Vector]
+
+    def missing(self) -> list[int]:
+        """Return the places of the items whose vector must be made."""
+        return [place for place, text_hash in enumerate(self.hashes) if text_hash not in self.known]
 
 
 def identity_changed(connection: apsw.Connection, embedder: Embedder | None) -> bool:
@@ -75,24 +91,37 @@ def embed_missing(
     made, refused = 0, Counter[str]()
     try:
         _claim_identity(connection, embedder)
-        while batch := _next_batch(connection, batch_size):
-            found = _cached(connection, embedder, batch)
-            missing = [item for item in batch if item.text_hash not in found]
-            if missing:
-                fresh = embedder.embed_documents([item.text for item in missing])
-                new = {item.text_hash: row for item, row in zip(missing, fresh, strict=True)}
-                found |= new
-            else:
-                new = {}
-            faults = _write(connection, embedder, batch, found, new, now_ms)
-            refused.update(fault.value for fault in faults.values())
-            made += len(batch) - len(faults)
-            if progress:
-                progress(made + sum(refused.values()), total)
+        with contextlib.closing(_made_ahead(connection, embedder, batch_size)) as batches:
+            for batch, fresh in batches:
+                faults = _write(connection, embedder, batch, fresh, now_ms)
+                refused.update(fault.value for fault in faults.values())
+                made += len(batch.items) - len(faults)
+                if progress:
+                    progress(made + sum(refused.values()), total)
     except EmbedderError as error:
         return Embedded(made, dict(refused), str(error))
     _trim_cache(connection, cache_entries)
     return Embedded(made, dict(refused))
+
+
+def _made_ahead(
+    connection: apsw.Connection, embedder: Embedder, size: int
+) -> Generator[tuple[_Batch, Sequence[Vector]]]:
+    """Yield each batch with its new vectors; while the caller writes it, another thread makes the next ones."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as worker:
+        waiting: tuple[_Batch, Future[Vectors] | None] | None = None
+        for batch in _batches(connection, embedder, size):
+            texts = [batch.items[place].text for place in batch.missing()]
+            ahead = batch, worker.submit(embedder.embed_documents, texts) if texts else None
+            if waiting:
+                yield waiting[0], _result(waiting[1])
+            waiting = ahead
+        if waiting:
+            yield waiting[0], _result(waiting[1])
+
+
+def _result(future: Future[Vectors] | None) -> Sequence[Vector]:
+    return list(future.result()) if future else []
 
 
 def _claim_identity(connection: apsw.Connection, embedder: Embedder) -> None:
@@ -108,62 +137,77 @@ def _claim_identity(connection: apsw.Connection, embedder: Embedder) -> None:
         store.set_meta(connection, "calibration", json.dumps([calibration.unrelated, calibration.paraphrase]))
 
 
-def _next_batch(connection: apsw.Connection, size: int) -> list[_Pending]:
-    rows = connection.execute(
-        "SELECT e.entry_id, s.tier, e.origin_class, e.session_kind, e.status, e.text, e.heading_path"
-        " FROM entries e JOIN sources s ON s.source_id = e.source_id"
-        " WHERE e.embedded = 0 ORDER BY e.entry_id LIMIT ?",
-        (size,),
-    )
-    return [
-        _Pending(entry_id, Tier(tier), OriginClass(origin), SessionKind(kind), EntryStatus(status), _text(text, path))
-        for entry_id, tier, origin, kind, status, text, path in rows
-    ]
+def _batches(connection: apsw.Connection, embedder: Embedder, size: int) -> Iterator[_Batch]:
+    last = 0
+    while rows := list(connection.execute(_TO_EMBED, (last, size))):
+        items = [
+            _Pending(
+                entry_id, Tier(tier), OriginClass(origin), SessionKind(kind), EntryStatus(status), _text(text, path)
+            )
+            for entry_id, tier, origin, kind, status, text, path in rows
+        ]
+        last = items[-1].entry_id
+        hashes = [_hash(item.text) if embedder.worth_caching else None for item in items]
+        yield _Batch(items, hashes, _cached(connection, embedder, hashes))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _text(text: str, heading_path: str) -> str:
     """Return what is embedded: the nearest heading above gives a line its subject."""
+    heading = _nearest_heading(heading_path)
+    return f"{heading}: {text}" if heading is not None else text
+
+
+@functools.lru_cache(maxsize=64)
+def _nearest_heading(heading_path: str) -> str | None:
+    """Return the last heading of a stored path; the lines of a section share it."""
     headings = json.loads(heading_path) if heading_path else []
-    return f"{headings[-1]}: {text}" if headings else text
+    return str(headings[-1]) if headings else None
 
 
-def _cached(connection: apsw.Connection, embedder: Embedder, batch: Sequence[_Pending]) -> dict[str, Vector]:
+def _cached(connection: apsw.Connection, embedder: Embedder, hashes: Sequence[str | None]) -> dict[str | None, Vector]:
     if not embedder.worth_caching:
         return {}
     rows = connection.execute(
         "SELECT text_hash, vector FROM embedding_cache WHERE identity = ?"
         " AND text_hash IN (SELECT value FROM json_each(?))",
-        (embedder.identity, json.dumps([item.text_hash for item in batch])),
+        (embedder.identity, json.dumps(hashes)),
     )
     return {text_hash: np.frombuffer(blob, dtype="<f4") for text_hash, blob in rows}
 
 
 def _write(
-    connection: apsw.Connection,
-    embedder: Embedder,
-    batch: Sequence[_Pending],
-    found: dict[str, Vector],
-    new: dict[str, Vector],
-    now_ms: int,
+    connection: apsw.Connection, embedder: Embedder, batch: _Batch, fresh: Sequence[Vector], now_ms: int
 ) -> dict[int, VectorFault]:
     dimensions = int(store.get_meta(connection, "dimensions") or 0)
+    new = dict(zip(batch.missing(), fresh, strict=True))
     rows = [
-        VectorRow(item.entry_id, item.tier, item.origin_class, item.session_kind, item.status, found[item.text_hash])
-        for item in batch
+        VectorRow(
+            item.entry_id,
+            item.tier,
+            item.origin_class,
+            item.session_kind,
+            item.status,
+            new[place] if place in new else batch.known[batch.hashes[place]],
+        )
+        for place, item in enumerate(batch.items)
     ]
     with write_transaction(connection):
         faults = vectors.put(connection, rows, dimensions)
         connection.executemany(
             "UPDATE entries SET embedded = ? WHERE entry_id = ?",
-            ((2 if item.entry_id in faults else 1, item.entry_id) for item in batch),
+            ((2 if item.entry_id in faults else 1, item.entry_id) for item in batch.items),
         )
         if embedder.worth_caching:
             connection.executemany(
                 "INSERT OR REPLACE INTO embedding_cache(identity, text_hash, vector, used_at) VALUES (?, ?, ?, ?)",
                 (
-                    (embedder.identity, text_hash, vector.astype("<f4").tobytes(), now_ms)
-                    for text_hash, vector in new.items()
-                    if vectors.fault_of(vector, dimensions) is None
+                    (embedder.identity, batch.hashes[place], vector.astype("<f4").tobytes(), now_ms)
+                    for place, vector in new.items()
+                    if batch.items[place].entry_id not in faults
                 ),
             )
         store.bump_revision(connection)

@@ -70,14 +70,28 @@ class Neighbour:
     cosine: float
 
 
-def fault_of(vector: Sequence[float] | Vector, dimensions: int) -> VectorFault | None:
-    """Return why ``vector`` can't be stored, or ``None``."""
-    array = np.asarray(vector, dtype=np.float64).ravel()
-    if array.size != dimensions:
-        return VectorFault.SHORT if array.size < dimensions else VectorFault.LONG
-    if not np.isfinite(array).all():
-        return VectorFault.NOT_FINITE
-    return None if np.any(array) else VectorFault.ZERO
+def faults_of(vectors: Sequence[Sequence[float] | Vector], dimensions: int) -> tuple[list[VectorFault | None], Vectors]:
+    """Return why each vector can't be stored, or ``None``, and the vectors that can, one a row.
+
+    They are judged as they would be stored: a number outside float32 is not finite, one below it is zero.
+    """
+    faults: list[VectorFault | None] = [_length_fault(len(vector), dimensions) for vector in vectors]
+    fitting = [place for place, fault in enumerate(faults) if fault is None]
+    if not fitting:
+        return faults, np.zeros((0, dimensions), dtype=np.float32)
+    with np.errstate(over="ignore"):
+        matrix: Vectors = np.array([vectors[place] for place in fitting], dtype=np.float32)
+    finite = np.all(np.isfinite(matrix), axis=1)
+    good = np.logical_and(finite, np.any(matrix, axis=1))
+    for row in np.flatnonzero(~good).tolist():
+        faults[fitting[row]] = VectorFault.ZERO if finite[row] else VectorFault.NOT_FINITE
+    return faults, matrix[good]
+
+
+def _length_fault(length: int, dimensions: int) -> VectorFault | None:
+    if length == dimensions:
+        return None
+    return VectorFault.SHORT if length < dimensions else VectorFault.LONG
 
 
 def dots(rows: Vectors, query: Vector) -> Vectors:
@@ -130,33 +144,27 @@ def put(connection: apsw.Connection, rows: Iterable[VectorRow], dimensions: int)
         StoreError: the table needs the extension, and it isn't loaded.
     """
     table = _writable_table(connection)
-    refused: dict[int, VectorFault] = {}
-    good: list[VectorRow] = []
-    for row in rows:
-        fault = fault_of(row.vector, dimensions)
-        if fault:
-            refused[row.entry_id] = fault
-        else:
-            good.append(row)
-    delete(connection, [row.entry_id for row in good] + list(refused))
-    if good:
-        matrix = unit_rows(np.array([np.asarray(row.vector, dtype=np.float64) for row in good]))
-        connection.executemany(
-            f"INSERT INTO {table}(entry_id, tier, origin_class, session_kind, status, embedding)"  # noqa: S608 - ours
-            " VALUES (?, ?, ?, ?, ?, ?)",
+    rows = list(rows)
+    faults, matrix = faults_of([row.vector for row in rows], dimensions)
+    delete(connection, [row.entry_id for row in rows])
+    connection.executemany(
+        f"INSERT INTO {table}(entry_id, tier, origin_class, session_kind, status, embedding)"  # noqa: S608 - ours
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (
             (
-                (
-                    row.entry_id,
-                    row.tier.value,
-                    (row.origin_class or OriginClass.UNTRUSTED).value,
-                    row.session_kind.value,
-                    row.status.value,
-                    unit.tobytes(),
-                )
-                for row, unit in zip(good, matrix, strict=True)
-            ),
-        )
-    return refused
+                row.entry_id,
+                row.tier.value,
+                (row.origin_class or OriginClass.UNTRUSTED).value,
+                row.session_kind.value,
+                row.status.value,
+                unit.tobytes(),
+            )
+            for row, unit in zip(
+                (row for row, fault in zip(rows, faults, strict=True) if fault is None), unit_rows(matrix), strict=True
+            )
+        ),
+    )
+    return {row.entry_id: fault for row, fault in zip(rows, faults, strict=True) if fault is not None}
 
 
 def delete(connection: apsw.Connection, entry_ids: Iterable[int]) -> None:

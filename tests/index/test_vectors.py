@@ -93,6 +93,23 @@ def test_a_refused_vector_also_takes_the_old_one_away(connection: apsw.Connectio
     assert vectors.nearest(connection, QUERY, 5, EVERYTHING) == []
 
 
+@pytest.mark.parametrize(
+    ("vector", "fault"),
+    [
+        pytest.param([1e39, 1.0, 0.0, 0.0], VectorFault.NOT_FINITE, id="above float32, stored as infinite"),
+        pytest.param([1e-60, 0.0, 0.0, 0.0], VectorFault.ZERO, id="below float32, stored as zero"),
+        pytest.param([], VectorFault.SHORT, id="empty"),
+    ],
+)
+def test_a_vector_is_judged_as_it_would_be_stored(
+    connection: apsw.Connection, vector: list[float], fault: VectorFault
+) -> None:
+    good = row_of(GIVEN["rows"][0])
+    bad = VectorRow(99, good.tier, good.origin_class, good.session_kind, good.status, vector)
+    assert vectors.put(connection, [bad, good], 4) == {99: fault}
+    assert names(vectors.nearest(connection, QUERY, 10, EVERYTHING)) == [GIVEN["rows"][0]["id"]]
+
+
 def crowd() -> list[VectorRow]:
     generator = np.random.default_rng(27)
     wobble = generator.normal(scale=0.001, size=(GIVEN["crowd"]["make"], 4)) + QUERY
