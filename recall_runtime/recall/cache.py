@@ -1,10 +1,12 @@
-"""Short memory of answers, bounded in time and number.
+"""Not doing the same work twice: a short memory of answers, and one run for those who ask at the same time.
 
-Belongs here: ``TimedCache``. Does not belong here: what is worth keeping (``recall.deep``), the clock.
+Belongs here: ``TimedCache``, ``InFlight``. Does not belong here: what is worth keeping (``recall.deep``), the clock.
 """
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -44,3 +46,32 @@ class TimedCache(Generic[T]):
                     del self._values[name]
             while len(self._values) > self._max:
                 self._values.popitem(last=False)
+
+
+class InFlight(Generic[T]):
+    """One run of a piece of work for all who ask for its key while it runs (openclaw-algorithms 15.4)."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Future[T]] = {}
+        self._lock = threading.Lock()
+
+    def run(self, key: str, work: Callable[[], T], seconds: float) -> tuple[T, bool]:
+        """Return what ``work`` gives, and whether somebody else's run gave it.
+
+        Raises:
+            TimeoutError: the run of somebody else isn't done within ``seconds``.
+            Exception: whatever the one run raised, for each who waits for it.
+        """
+        own: Future[T] = Future()
+        with self._lock:
+            other = self._running.setdefault(key, own)
+        if other is not own:
+            return other.result(seconds), True
+        try:
+            own.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised below, here and in all who wait
+            own.set_exception(error)
+        finally:
+            with self._lock:
+                del self._running[key]
+        return own.result(), False

@@ -30,7 +30,7 @@ from recall_runtime.models.protocol import (
     ToolDefinition,
 )
 from recall_runtime.recall.breaker import CircuitBreaker
-from recall_runtime.recall.cache import TimedCache
+from recall_runtime.recall.cache import InFlight, TimedCache
 from recall_runtime.recall.query import Turns, conversation, search_query
 from recall_runtime.recall.triggers import source_line
 from recall_runtime.text.escaping import ELLIPSIS, cut, xml
@@ -124,12 +124,18 @@ class RecallStatus(StrEnum):
     NO_RELEVANT_MEMORY = "no_relevant_memory"
     FAILED = "failed"
     TIMEOUT = "timeout"
-    UNAVAILABLE = "unavailable"
+    TIMEOUT_PARTIAL = "timeout_partial"  # what the model had found by then is the note
+
+
+WITH_NOTE = frozenset({RecallStatus.OK, RecallStatus.TIMEOUT_PARTIAL})
 
 
 @dataclass(frozen=True, slots=True)
 class DeepNote:
-    """What a recall found. ``body`` is escaped for the frame; ``shown`` are the hits it rests on, best first."""
+    """What a recall found. ``body`` is escaped for the frame; ``shown`` are the hits it rests on, best first.
+
+    ``cached`` says that the look-up was made for another call.
+    """
 
     status: RecallStatus
     body: str = ""
@@ -172,6 +178,7 @@ class DeepRecall:
         self._agent_id, self._settings, self._model = agent_id, settings, model
         self._breaker = CircuitBreaker(settings.breaker_max_timeouts, settings.breaker_cooldown_ms)
         self._cache: TimedCache[DeepNote] = TimedCache(settings.cache_ttl_ms)
+        self._running: InFlight[DeepNote] = InFlight()
 
     @property
     def breaker_key(self) -> str:
@@ -213,12 +220,21 @@ class DeepRecall:
             return DeepNote(RecallStatus.EMPTY, detail="the message holds no words of its own")
         if self._breaker.is_open(self.breaker_key, now_ms):
             return DeepNote(RecallStatus.TIMEOUT, detail="circuit breaker is open")
+        if memory.crosses:  # never kept and never shared
+            return self._run(message, recent, query, memory, now_ms, seconds, cancel)
         key = f"{self._agent_id}:{session_key}:{hashlib.sha1(query.encode('utf-8', 'replace')).hexdigest()}"  # noqa: S324 - a cache key
-        found = None if memory.crosses else self._cache.get(key, now_ms)
+        found = self._cache.get(key, now_ms)
         if found is not None:
             return replace(found, cached=True)
-        note = self._run(message, recent, query, memory, now_ms, seconds, cancel)
-        if note.status is RecallStatus.OK and not memory.crosses:
+        try:
+            note, shared = self._running.run(
+                key, lambda: self._run(message, recent, query, memory, now_ms, seconds, cancel), seconds
+            )
+        except TimeoutError:
+            return DeepNote(RecallStatus.TIMEOUT, detail="the same question is still being looked up")
+        if shared:
+            return replace(note, cached=True)
+        if note.status is RecallStatus.OK:
             self._cache.put(key, note, now_ms)
         return note
 
@@ -233,14 +249,15 @@ class DeepRecall:
         cancel: threading.Event,
     ) -> DeepNote:
         if self._model is None:
-            return _from_search(memory.search(query, NOTE_HITS * 2), self._settings.max_summary_chars)
+            hits = memory.search(query, NOTE_HITS * 2)
+            return _from_search(hits, self._settings.max_summary_chars, "no model is set: the best hits")
         loop = _ToolLoop(self._model, memory, self._settings, time.monotonic() + seconds, cancel)
         try:
             note = loop.run(message, recent)
         except ModelTimeoutError as error:
             if not cancel.is_set():  # who cancels counts the timeout
                 self._breaker.timed_out(self.breaker_key, now_ms)
-            return DeepNote(RecallStatus.TIMEOUT, detail=str(error), tool_calls=loop.calls)
+            return loop.partial(str(error))
         except ModelError as error:
             return DeepNote(RecallStatus.FAILED, detail=str(error), tool_calls=loop.calls)
         self._breaker.completed(self.breaker_key)
@@ -263,7 +280,7 @@ def summary_of(text: str, limit: int) -> str | None:
     return head.rstrip() + ELLIPSIS
 
 
-def _from_search(hits: Sequence[SearchHit], limit: int) -> DeepNote:
+def _from_search(hits: Sequence[SearchHit], limit: int, detail: str) -> DeepNote:
     shown = [
         hit
         for hit in hits
@@ -274,7 +291,7 @@ def _from_search(hits: Sequence[SearchHit], limit: int) -> DeepNote:
     if not lines:
         return DeepNote(RecallStatus.NO_RELEVANT_MEMORY)
     body = "\n".join(line for line, _ in lines)
-    return DeepNote(RecallStatus.OK, body, "no model is set: the best hits", tuple(hit for _, hit in lines))
+    return DeepNote(RecallStatus.OK, body, detail, tuple(hit for _, hit in lines))
 
 
 class _ToolLoop:
@@ -304,6 +321,13 @@ class _ToolLoop:
                 ChatMessage(ChatRole.TOOL, self._answer_tool(call), call_id=call.call_id) for call in answer.tool_calls
             ]
         raise AssertionError("the last step always answers")
+
+    def partial(self, reason: str) -> DeepNote:
+        """Return what there is when the model ran out of time: the best hits that it had found by then."""
+        found = sorted(self._shown.values(), key=lambda hit: -hit.relevance)
+        note = _from_search(found, self._settings.max_summary_chars, reason)
+        status = RecallStatus.TIMEOUT_PARTIAL if note.body else RecallStatus.TIMEOUT
+        return replace(note, status=status, detail=reason, tool_calls=self.calls)
 
     def _ask(self, messages: Sequence[ChatMessage], tools: tuple[ToolDefinition, ...]) -> ChatAnswer:
         left = self._ends_at - time.monotonic()

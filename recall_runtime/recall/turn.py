@@ -28,7 +28,7 @@ from recall_runtime.paths import USER_FILE
 from recall_runtime.recall import bootstrap, deep, project_memory, triggers
 from recall_runtime.recall.applies import applies_block
 from recall_runtime.recall.bootstrap import InjectedFile
-from recall_runtime.recall.deep import Decision, DeepNote, RecallStatus
+from recall_runtime.recall.deep import Decision, DeepNote
 from recall_runtime.recall.intent import asks_about_past
 from recall_runtime.recall.query import Turns, clean_message
 from recall_runtime.recall.reading import automatic_memory
@@ -425,7 +425,7 @@ class _Turn:
         if errors:  # what words alone found still stands in the block
             self._reports[Lane.DEEP] = LaneReport("failed", elapsed, errors[0])
             self._omissions.append(Omission("vectors", "failed"))
-        if note.status is not RecallStatus.OK:
+        if note.status not in deep.WITH_NOTE:
             self._omissions.append(Omission(Lane.DEEP, note.status))
             return None
         if note.shown:

@@ -1,7 +1,11 @@
 """The circuit breaker and the cache of lane 2."""
 
+import threading
+
+import pytest
+
 from recall_runtime.recall.breaker import CircuitBreaker
-from recall_runtime.recall.cache import TimedCache
+from recall_runtime.recall.cache import InFlight, TimedCache
 
 
 def test_worked_values_of_the_breaker() -> None:
@@ -61,3 +65,60 @@ def test_old_values_are_swept_at_most_once_a_second() -> None:
     assert len(cache) == 2
     cache.put("c", 3, 6_100)
     assert len(cache) == 1
+
+
+class Signalling(str):
+    """A key that tells when it is looked up: from then on the lock is held until it was found or entered."""
+
+    __slots__ = ("looked_up",)
+
+    def __init__(self, _: str) -> None:
+        self.looked_up = threading.Event()
+
+    def __hash__(self) -> int:
+        self.looked_up.set()
+        return super().__hash__()
+
+
+@pytest.mark.parametrize("raised", [None, ValueError("no"), TimeoutError("late")])
+def test_those_who_ask_while_a_run_goes_on_get_what_it_gives(raised: Exception | None) -> None:
+    flight: InFlight[str] = InFlight()
+    key, got = Signalling("key"), list[object]()
+
+    def ask() -> None:
+        try:
+            got.append(flight.run(key, lambda: "my own run", 30.0))
+        except (ValueError, TimeoutError) as error:
+            got.append(error)
+
+    others = [threading.Thread(target=ask) for _ in range(4)]
+
+    def work() -> str:
+        for other in others:
+            key.looked_up.clear()
+            other.start()
+            assert key.looked_up.wait(30)
+        if raised:
+            raise raised
+        return "once"
+
+    if raised:
+        with pytest.raises(type(raised)):
+            flight.run("key", work, 0.0)
+    else:
+        assert flight.run("key", work, 0.0) == ("once", False)
+    for other in others:
+        other.join()
+    assert got == [raised or ("once", True)] * 4
+
+
+def test_who_waits_for_a_run_gives_up_at_the_end_of_its_own_time() -> None:
+    flight: InFlight[str] = InFlight()
+
+    def work() -> str:
+        with pytest.raises(TimeoutError):
+            flight.run("key", lambda: "my own run", 0.01)
+        return flight.run("another key", lambda: "not shared", 0.0)[0]
+
+    assert flight.run("key", work, 0.0) == ("not shared", False)
+    assert flight.run("key", lambda: "after it", 0.0) == ("after it", False)

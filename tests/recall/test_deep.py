@@ -194,6 +194,22 @@ def test_a_hanging_server_is_cut_at_the_deadline_and_opens_the_breaker() -> None
     assert taken < 5.0  # the server itself would never have answered
 
 
+def test_what_a_model_had_found_when_its_time_ended_is_the_note() -> None:
+    """A part is better than nothing, but it is not kept, and the breaker counts it as the timeout it is."""
+    files = Files(
+        hit("Poison.", origin=OriginClass.UNTRUSTED, number=2), hit("Weak.", relevance=0.1, number=3), hit("Alpha.")
+    )
+    with model_server(calls("memory_search", '{"query": "gateway"}'), Reply(hang=True)) as server:
+        recall = DeepRecall("main", RecallSettings(breaker_max_timeouts=1), model_at(server))
+        note = run(recall, files.memory(), seconds=1.0)
+        after = run(recall, files.memory(), seconds=1.0, now_ms=1)
+    assert note.status is RecallStatus.TIMEOUT_PARTIAL
+    assert note.body == "- Alpha. (Source: memory/2026-03-01.md#L1-L1)"
+    assert [shown.entry.text for shown in note.shown] == ["Alpha."]
+    assert note.tool_calls == 1
+    assert (after.status, after.cached, after.detail) == (RecallStatus.TIMEOUT, False, "circuit breaker is open")
+
+
 def test_cancelling_from_another_thread_ends_the_call() -> None:
     cancel = threading.Event()
     with model_server(Reply(hang=True)) as server:
@@ -233,6 +249,28 @@ def test_a_recall_across_conversations_is_never_cached() -> None:
         recall = DeepRecall("main", RecallSettings(), model_at(server))
         run(recall, Files().memory(crosses=True))
         assert not run(recall, Files().memory(crosses=True)).cached
+
+
+@pytest.mark.parametrize(
+    ("changes", "crosses", "expected"),
+    [
+        pytest.param({}, False, RecallStatus.TIMEOUT, id="the same question waits for the run that goes on"),
+        pytest.param({"session_key": "agent:main:2"}, False, RecallStatus.OK, id="another session runs its own"),
+        pytest.param({}, True, RecallStatus.OK, id="what reads other conversations is never shared"),
+    ],
+)
+def test_one_look_up_serves_those_who_ask_for_it_at_the_same_time(
+    changes: dict[str, Any], crosses: bool, expected: RecallStatus
+) -> None:
+    recall, during = DeepRecall("main", RecallSettings(), None), list[DeepNote]()
+
+    class Nested(Files):
+        def search(self, query: str, max_results: int) -> Sequence[SearchHit]:
+            during.append(run(recall, Files(hit("Alpha.")).memory(crosses=crosses), seconds=0.01, **changes))
+            return super().search(query, max_results)
+
+    assert run(recall, Nested(hit("Beta.")).memory(crosses=crosses)).status is RecallStatus.OK
+    assert [note.status for note in during] == [expected]
 
 
 def test_without_a_model_the_best_eligible_hits_are_the_note() -> None:
