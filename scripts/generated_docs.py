@@ -1,4 +1,4 @@
-"""Write what the documentation can take from the code: the command line, the published tables, the settings.
+"""Write what the documentation can take from the code: command line, published tables, settings, kept figures.
 
 Belongs here: rendering. ``make docs`` writes the files, ``tests/docs`` compares them with this output.
 Does not belong here: prose about them.
@@ -6,11 +6,16 @@ Does not belong here: prose about them.
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import results
 from memory_assets.warehouse.tables import ALL_TABLES
 from recall_runtime.cli.main import build_parser
 from recall_runtime.config import Settings
@@ -23,7 +28,10 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end of generated -->
 def pages() -> dict[Path, str]:
     """Return the whole text of every page that has generated parts."""
     blocks = {"tables": "\n".join(_tables()), "settings": "\n".join(_settings())}
-    result = {DOCS / "cli.md": "\n".join(_command_line()).rstrip() + "\n"}
+    result = {
+        DOCS / "cli.md": "\n".join(_command_line()).rstrip() + "\n",
+        results.table_file(): results.table(results.read()),
+    }
     for path in sorted(DOCS.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         if _BLOCK.search(text):

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.figures import Figure
 from benchmarks.locomo import conversations
+from benchmarks.results import matrix
 from benchmarks.rivals import COLUMNS, Run, System, Talk, figures_of, side_by_side
-from benchmarks.run import matrix
 
 TALK: dict[str, Any] = {
     "sample_id": "conv-99",
@@ -77,17 +77,18 @@ def test_what_can_not_be_installed_is_a_reason_as_well(talks: list[Talk], tmp_pa
 
 
 def test_the_table_has_a_row_a_system_and_a_column_a_figure() -> None:
+    own = {"benchmark": "b", "day": "2026-01-02"}
     rows = [
-        {"benchmark": "b", "name": "R@10", "value": 0.75, "unit": "share", "system": "one", "target": ">= 0.7"},
-        {"benchmark": "b", "name": "p50", "value": 1.5, "unit": "ms", "system": "one"},
-        {"benchmark": "b", "name": "R@10", "value": 0.0, "unit": "share", "system": "two", "note": "no | network"},
-        {"benchmark": "b", "name": "alone", "value": 3, "unit": "s"},
+        {**own, "name": "R@10", "value": 0.75, "unit": "share", "system": "one", "target": ">= 0.7"},
+        {**own, "name": "p50", "value": 1.5, "unit": "ms", "system": "one"},
+        {**own, "name": "R@10", "value": 0.0, "unit": "share", "system": "two", "note": "no | network"},
+        {**own, "name": "alone", "value": 3, "unit": "s"},
     ]
     assert matrix(rows) == [
-        "| system | R@10 | p50 ms |",
-        "| --- | --- | --- |",
-        "| one | 0.75 (>= 0.7) | 1.5 |",
-        "| two | no / network |  |",
+        "| system | R@10 | p50 ms | measured |",
+        "| --- | --- | --- | --- |",
+        "| one | 0.75 (>= 0.7) | 1.5 | 2026-01-02 |",
+        "| two | no / network |  | 2026-01-02 |",
     ]
 
 
