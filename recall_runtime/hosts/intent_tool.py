@@ -1,7 +1,8 @@
 """The tool ``intent``: create, list and cancel standing intents as plain data.
 
 Belongs here: turning arguments into calls, records into plain data.
-Does not belong here: bounds, scopes and lifecycle (``recall_runtime.intents``), identity (``hosts.identity``).
+Does not belong here: bounds, scopes and lifecycle (``recall_runtime.intents``), identity (``hosts.identity``), who
+may ask (``remember.request``).
 """
 
 import contextlib
@@ -14,20 +15,25 @@ from recall_runtime.hosts.arguments import IntentArguments
 from recall_runtime.hosts.identity import Caller
 from recall_runtime.intents.scopes import Scope, Speaker
 from recall_runtime.intents.store import IntentDraft, StandingIntent, cancel, create, list_intents
-from recall_runtime.remember.request import require_owner
+from recall_runtime.remember.request import require_owner, require_untainted
 from recall_runtime.storage.schema import open_state
 
 
 def intent(agent: Agent, caller: Caller, asked: IntentArguments) -> dict[str, Any]:
     """Run one action for the owner in a private conversation.
 
+    A turn that has read content from outside makes no intent: what fires later speaks as the owner. It may list and
+    cancel.
+
     Raises:
-        RefusedError: somebody else asks, something is missing or out of bounds, or no live intent has the id.
+        RefusedError: somebody else asks, the turn has read content from outside, something is missing or out of
+            bounds, or no live intent has the id.
     """
     speaker = require_owner(agent, caller.session_key, caller.sender, caller.channel)
     now = agent.clock.now_ms()
     with contextlib.closing(open_state(agent.folders.state_db)) as state:
         if asked.action == "create":
+            require_untainted(agent, state, caller.session_key, now)
             made = create(state, _draft(asked, speaker), speaker, now, session_id=caller.session_key)
             return {"intent": as_json(made), "undo": f"dreamline intent cancel {made.intent_id}"}
         if asked.action == "cancel":

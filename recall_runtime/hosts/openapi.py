@@ -24,6 +24,8 @@ _PROBLEMS = {
     "404": "no such tool or memory file",
     "409": "a file kept changing; nothing was written",
     "413": "the body is too large",
+    "500": "a setting or the workspace is wrong, or the call failed inside the server",
+    "502": "the embedder that the settings name failed; what words alone found stands beside the error",
     "503": "a database is missing, locked or too slow",
 }
 

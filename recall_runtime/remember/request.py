@@ -97,7 +97,7 @@ def remember(
     if len(text) > MAX_REQUEST:
         raise RefusedError(f"The request is longer than {MAX_REQUEST} characters", "Write a note instead.")
     with contextlib.closing(open_state(agent.folders.state_db)) as state:
-        _refuse_tainted(agent, state, session_key, now)
+        require_untainted(agent, state, session_key, now)
         chosen = route(words, directives(read_base(agent, USER_FILE).content or b""))
         if redact(text) != text and not _may_be_masked(chosen):
             raise RefusedError("It holds a secret", "Keep secrets in a password manager; say it without the secret.")
@@ -157,6 +157,19 @@ def require_owner(agent: Agent, session_key: str | None, sender: str | None, cha
     return speaker_of(access, session_key, channel, sender)
 
 
+def require_untainted(agent: Agent, state: apsw.Connection, session_key: str | None, now_ms: int) -> None:
+    """Let the request of a session pass when its running turn has read nothing from outside, by its transcript.
+
+    Raises:
+        RefusedError: it has, so the words may be somebody else's.
+    """
+    origin = session_provenance(agent, state, session_key, None, now_ms).origin_class
+    if origin not in ELIGIBLE_ORIGINS:
+        raise RefusedError(
+            "This turn has read content from outside", "Ask for it in a message of its own; nothing was written."
+        )
+
+
 def _may_be_masked(chosen: Route) -> bool:
     """A detail is still worth something without the secret in it; a text that is nothing else is not."""
     return (
@@ -166,14 +179,6 @@ def _may_be_masked(chosen: Route) -> bool:
             refusal_of(chosen.text) is not Refusal.SECRET_ONLY or len(chosen.text) > MAX_FACT or is_passing(chosen.text)
         )
     )
-
-
-def _refuse_tainted(agent: Agent, state: apsw.Connection, session_key: str, now: int) -> None:
-    origin = session_provenance(agent, state, session_key, None, now).origin_class
-    if origin not in ELIGIBLE_ORIGINS:
-        raise RefusedError(
-            "This turn has read content from outside", "Ask for it in a message of its own; nothing was written."
-        )
 
 
 def _curated(kind: RememberedKind, made: CuratedWrite) -> Remembered:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import stat
 from collections.abc import Iterator
@@ -10,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from recall_runtime.errors import ConfigError
-from recall_runtime.hosts.http_api import MAX_BODY
+from recall_runtime.errors import ConfigError, DreamlineError
+from recall_runtime.hosts.http_api import MAX_BODY, code_of
 from recall_runtime.hosts.openapi import document
 from recall_runtime.hosts.token import is_authorised, load_token
 from recall_runtime.hosts.tools import TOOLS
-from tests.hosts.helpers import GROUP, MAIN, OWNER, PRIVATE, Place, make_place, post, running
+from tests.hosts.helpers import GROUP, MAIN, OWNER, PRIVATE, ROOT, Place, make_place, post, running
 
 TOKEN = "a-token-for-the-tests-only"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -179,6 +180,20 @@ def test_the_document_names_every_tool_and_needs_no_token(url: str) -> None:
     assert "$defs" not in text
     for reference in {part.split('"')[0] for part in text.split('"$ref": "')[1:]}:
         assert reference.removeprefix("#/components/schemas/") in tree["components"]["schemas"]
+
+
+def kinds_of(kind: type[DreamlineError]) -> Iterator[type[DreamlineError]]:
+    yield kind
+    for inner in kind.__subclasses__():
+        yield from kinds_of(inner)
+
+
+def test_every_code_of_an_error_stands_in_the_document_and_on_the_page() -> None:
+    sent = {code_of(kind("what", "cure")) for kind in kinds_of(DreamlineError)} | {401, 413, 502}
+    operation = document()["paths"]["/v1/memory_search"]["post"]
+    assert {int(code) for code in operation["responses"]} == sent | {200}
+    page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    assert {int(code) for code in re.findall(r"^\| (\d{3}) \|", page, re.MULTILINE)} == sent
 
 
 def test_the_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:

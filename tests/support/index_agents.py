@@ -62,3 +62,20 @@ def write_session(
     }
     store.write_text(json.dumps(known), encoding="utf-8")
     return path
+
+
+def read_a_page(session: Path) -> None:
+    """Let the agent of a session with one message read a web page in that turn."""
+    call = {"type": "toolCall", "id": "c1", "name": "web_fetch", "arguments": {"url": "https://example.org"}}
+    result = {"toolCallId": "c1", "toolName": "web_fetch", "content": [{"type": "text", "text": "x"}]}
+    messages = ({"role": "assistant", "content": [call]}, {"role": "toolResult", **result})
+    with session.open("a", encoding="utf-8") as stream:
+        for number, message in enumerate(messages, start=1):
+            row = {
+                "type": "message",
+                "id": f"{session.stem}-{number}",
+                "parentId": f"{session.stem}-{number - 1}",
+                "timestamp": f"2026-03-19T08:0{number}:00.000Z",
+                "message": message,
+            }
+            stream.write(json.dumps(row) + "\n")
