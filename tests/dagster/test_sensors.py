@@ -87,7 +87,7 @@ def test_curated_and_review_files_start_no_run(agent: Agent) -> None:
 
 
 def test_a_half_written_note_waits(agent: Agent) -> None:
-    _write(agent.workspace / "memory" / "2026-03-09.md", at=SystemClock().now_ms() // 1000)
+    _write(agent.workspace / "memory" / "2026-03-09.md", at=SystemClock().now_ms() // 1000 + 3600)  # however slow the tick is
     result = _tick(changed_notes_sensor("main", days=DAYS, running=False), agent, None)
     assert _cells(result) == []
     assert "1 still being written" in str(result.skip_reason)
