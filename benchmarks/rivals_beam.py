@@ -3,9 +3,10 @@
 Belongs here: which systems take part without being named. Does not belong here: anything else of the run
 (``benchmarks.rivals``), reading the data set (``benchmarks.beam``), the data; ``--data`` names it.
 
-Every message of a chat is one memory, every probe that names its messages is asked inside its chat, ten results; no
-weight was tuned on it. Messages are long, so systems with a model of their own take hours on two cores; ``--system``
-names them one by one.
+Every message of a chat is one memory, every probe that names its messages is asked inside its chat, ten results. One
+weight of Dreamline was chosen on nine of its chats: how much less one of many pieces of a message counts
+(docs/decisions.md); the figures are of all chats. Messages are long, so systems with a model of their own take hours on
+two cores; ``--system`` names them one by one.
 """
 
 import sys

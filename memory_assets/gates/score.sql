@@ -1,4 +1,4 @@
--- Components of every candidate group (openclaw-algorithms 24.2; design, "Signals").
+-- Components of every candidate group (openclaw-algorithms 24.2).
 -- In:  candidates(group_id, tags, light_hits, rem_hits, last_light_at, last_rem_at, ...), one row a group
 --      signals(group_id, recall, grounded, context, day, score, observed_at);
 --      context is a number that stands for one question, session or note day; day counts days since the epoch

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 # What a failed gate means, for people who have not read docs/concepts.md.
 GATE_MEANINGS = {
-    "source": "its line is gone or says something else now",
+    "source": "its line is gone, says something else now, or was taken back",
     "origin": "it came from outside: a web page, a stranger, a tool",
     "session_kind": "it came from a cron, heartbeat, sub-agent or unknown session",
-    "contaminated": "it is no statement that can stand alone",
+    "contaminated": "it holds a secret, or is a record, a log or no single line",
     "already_promoted": "it is in the curated file already",
     "superseded": "a newer statement took its place",
     "min_recall_count": "too few signals",
     "min_unique_queries": "too few distinct questions or sessions",
-    "max_age_days": "nobody needed it lately",
+    "max_age_days": "nobody needed it lately, or it held until a day that is over",
     "min_score": "its score is below the threshold",
     "limit": "tonight's places were taken; it stays eligible",
     "rehydration": "its line changed, or stands in two places",
-    "budget": "the file has no room; it stays eligible",
-    "write": "the file was changed meanwhile; it stays eligible",
+    "budget": "the file or the night has no room; it stays eligible",
+    "write": "the file could not be written; it stays eligible",
 }
 _EXAMPLES = 2
 _BEHIND = re.compile(r" (?:<!--|Source: |\[score=)")

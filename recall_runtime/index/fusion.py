@@ -39,7 +39,7 @@ def fused(candidates: Candidates, evidence: Evidence, weights: FusionWeights) ->
     """Return one score 0..1 a candidate.
 
     Each lane is scaled within the result set first: raw BM25 through x/(1+x) saturates, and cosines of different
-    embedders lie on different levels (rivals.md 5). A lane without any value has no share.
+    embedders lie on different levels. A lane without any value has no share.
     """
     total, score = 0.0, np.zeros(len(candidates))
     meaning = with_neighbours(evidence, weights.neighbours)

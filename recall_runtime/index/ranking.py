@@ -61,14 +61,14 @@ def trust_factor(origin: OriginClass) -> float:
 
 
 def decay(age: float, half_life_days: float) -> float:
-    """Return exp(-ln 2 / half-life x age); 1 for age 0 or less and for a half-life that is none (algorithms 10)."""
+    """Return exp(-ln 2 / half-life x age); 1 for age 0 or less, and without a half-life (openclaw-algorithms 10)."""
     if not math.isfinite(age) or half_life_days <= 0 or age <= 0:
         return 1.0
     return math.exp(-math.log(2) / half_life_days * age)
 
 
 def importance_factor(importance: float | None) -> float:
-    """Return 0.75 + 0.05 x importance, which is limited to 1..10; 1 when there is none (algorithms 11)."""
+    """Return 0.75 + 0.05 x importance, which is limited to 1..10; 1 when there is none (openclaw-algorithms 11)."""
     if importance is None:
         return 1.0
     return 0.75 + 0.05 * min(10, max(1, math.floor(importance)))

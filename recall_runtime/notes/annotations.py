@@ -105,7 +105,7 @@ def render_annotations(annotations: Annotations) -> str:
 
 
 def clean_phrase(phrase: str) -> str:
-    """Return a trigger phrase without separators and comment signs, at most 64 code points (section 25.2)."""
+    """Return a trigger phrase without separators and comment signs, cut to 64 signs (openclaw-algorithms 25.2)."""
     return " ".join(_NOT_IN_PHRASE.sub(" ", phrase).split())[:MAX_TRIGGER].rstrip()
 
 

@@ -3,7 +3,7 @@
 Belongs here: scoring directives against a message, the block. Does not belong here: which directives hold, the bounds
 (``user_model.injection``), classes of lines (``recall.views``).
 
-A preference that is only somewhere in a long context is soon ignored (issue of the user model, point 5). Directives
+A preference that is only somewhere in a long context is soon ignored. Directives
 that the cap left out of the copy of ``USER.md`` are nowhere in it: the nearest of them are said here as well.
 """
 

@@ -26,7 +26,10 @@ ELLIPSIS = "\u2026"
 
 
 def xml(text: str) -> str:
-    """Return ``text`` for the inside of an XML-like element or attribute (order ``& < > " '``, section 33)."""
+    """Return ``text`` for the inside of an XML-like element or attribute.
+
+    Order of the signs: ``& < > " '`` (openclaw-algorithms 33).
+    """
     return _XML_SIGNS.sub(lambda match: _XML[match[0]], _NOT_XML.sub("\ufffd", text))
 
 

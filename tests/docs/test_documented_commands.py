@@ -1,5 +1,7 @@
 """Everything documented is executed: console blocks, SQL blocks, generated parts, links, the example itself."""
 
+import inspect
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -97,6 +99,27 @@ def test_generated_parts_of_the_documentation_are_current() -> None:
 def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def contracts() -> Iterator[tuple[str, list[str]]]:
+    """Yield (dotted name below a package, argument names) of every function in the contracts of the architecture."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.split("## Contracts between rooms")[1].split("\n## ")[0]
+    for row in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE):
+        module = ""
+        for name, arguments in re.findall(r"`([\w.]+)\(([^`]*)\)`", row):
+            module = name.rpartition(".")[0] or module
+            yield f"{module}.{name.rpartition('.')[2]}", re.findall(r"\w+", arguments)
+
+
+CONTRACTS = list(contracts())
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTRACTS, ids=[name for name, _ in CONTRACTS])
+def test_every_function_of_the_contracts_exists_with_its_arguments(name: str, arguments: list[str]) -> None:
+    package = "" if name.startswith("memory_assets.") else "recall_runtime."
+    found = pkgutil.resolve_name(package + name)
+    assert [one for one in arguments if one not in inspect.signature(found).parameters] == []
 
 
 def test_the_committed_example_is_what_its_story_gives(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_scenario_scores_of_24_5(signals, changes, value, gate):
 
 
 def test_three_recalls_by_two_queries_on_one_day_score_as_in_24_5_once_days_may_repeat():
-    """One question asked twice a day counts once (design, "Signals"), so the scenario needs a second day's weight."""
+    """One question asked twice a day counts once a day, so the scenario needs a second day's weight."""
     signals = recalls(2, 2, [0], 0.9)
     again = Signal(0, SignalKind.RECALL, "q0", (TODAY - dt.timedelta(days=1)).isoformat(), 0.9, NOW)
     row = one(candidate(tags=3), [*signals, again])

@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,20 +11,25 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("recall_runtime", "memory_assets", "sensors", "resources")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-SUFFIXES = {".py", ".sql", ".toml", ".yaml", ".txt", ".md", ""}
-OURS = sorted(
+SUFFIXES = {".py", ".sql", ".toml", ".yaml", ".txt", ".md", ".json", ".jsonl", ".tsv", ".sh", ""}
+FOLDERS = (*PACKAGES, "tests", "benchmarks", "scripts", "examples", "docs", ".ci")
+AT_THE_ROOT = (
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "constraints.txt", "workspace.yaml",
+    ".gitignore",
+)  # fmt: skip
+OURS = [ROOT / name for name in AT_THE_ROOT] + sorted(
     path
-    for folder in (*PACKAGES, "tests", "benchmarks", "scripts", "examples", "docs", ".ci")
+    for folder in FOLDERS
     for path in (ROOT / folder).rglob("*")
-    if path.is_file()
-    and path.suffix in {".py", ".sql", ".toml", ".yaml", ".txt", ".md", ""}
-    and "cases" not in path.parts
+    if path.is_file() and path.suffix in SUFFIXES and not {"cases", "cases_real"} & set(path.parts)
 )
 # written in pieces, so that the rule does not break itself
 REGISTRIES = re.compile(
     "|".join((r"py" + r"pi\.(org|python)", "python" + "hosted", "index-url", "npm" + "js")), re.IGNORECASE
 )
-MACHINE_PATHS = re.compile(r"(?<![\w.~])/(work|root)/")
+MACHINE_PATHS = re.compile(r"(?<![\w.~])/(work|root)\b")
+TEMPORARY_PATHS = re.compile(r"(?<![\w.~])/tmp\b")
+TELL_TEMPORARY_PATHS = {"recall_runtime/notes/scaffolding.py", "tests/notes/test_hygiene.py"}  # in what notes say
 
 
 def name(path: Path) -> str:
@@ -55,21 +61,44 @@ def test_modules_that_speak_to_dagster_keep_their_annotations_real(path: Path) -
     assert "from __future__ import annotations" not in path.read_text(encoding="utf-8")
 
 
-def test_nothing_names_a_package_registry_or_a_place_of_one_machine() -> None:
+def lines_with(pattern: re.Pattern[str], files: Iterable[Path] = OURS) -> list[str]:
+    """Return the places where ``pattern`` stands in files of text, this one left out."""
     found = []
-    for path in OURS:
+    for path in files:
         if path == Path(__file__):
             continue
         try:
-            text = path.read_text(encoding="utf-8")
+            lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
             continue
-        found += [
-            f"{name(path)}:{number}"
-            for number, line in enumerate(text.splitlines(), start=1)
-            if REGISTRIES.search(line) or MACHINE_PATHS.search(line)
-        ]
-    assert found == []
+        found += [f"{name(path)}:{number}" for number, line in enumerate(lines, start=1) if pattern.search(line)]
+    return found
+
+
+@pytest.mark.parametrize("pattern", [REGISTRIES, MACHINE_PATHS], ids=["package registry", "place of one machine"])
+def test_nothing_names_a_package_registry_or_a_place_of_one_machine(pattern: re.Pattern[str]) -> None:
+    assert lines_with(pattern) == []
+
+
+def test_nothing_names_a_temporary_place() -> None:
+    assert lines_with(TEMPORARY_PATHS, [path for path in OURS if name(path) not in TELL_TEMPORARY_PATHS]) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        pytest.param(REGISTRIES, "see https://" + "py" + "pi.org/simple", id="a registry"),
+        pytest.param(MACHINE_PATHS, "data lies in /" + "work/shared", id="a folder of the machine it was made on"),
+        pytest.param(TEMPORARY_PATHS, "kept in /" + "tmp/x", id="a temporary folder"),
+    ],
+)
+def test_what_is_looked_for_is_found(pattern: re.Pattern[str], line: str) -> None:
+    assert pattern.search(line)
+
+
+def test_every_kind_of_file_of_ours_is_looked_at() -> None:
+    looked_at = {path.suffix or path.name for path in OURS}
+    assert {".md", ".json", ".jsonl", ".tsv", ".sh", ".toml", "Makefile"} <= looked_at
 
 
 def test_constraints_name_versions_only() -> None:
