@@ -93,13 +93,14 @@ def changes_since(
         now_ns: The present, nanoseconds UTC.
         cap: Most files in a batch; the rest stays unseen and comes with a later tick. Files of one and the same time
             are never parted, because the cursor tells forgotten files by their time alone.
-        settled_ns: A file changed more recently than that waits. A time in the future is taken for settled: a clock
-            that was set back must not hide a file for ever.
+        settled_ns: A file changed more recently than that waits, and so does one that was written after the clock was
+            read. A time farther in the future is taken for settled: a clock that was set back must not hide a file
+            for ever.
         most_remembered: Files the cursor holds a mark for.
     """
     files = list(present)
     changed = [stamp for stamp in files if not _is_seen(cursor, stamp)]
-    settled = [stamp for stamp in changed if not 0 <= now_ns - stamp.mtime_ns < settled_ns]
+    settled = [stamp for stamp in changed if abs(now_ns - stamp.mtime_ns) >= settled_ns]
     settled.sort(key=lambda stamp: (stamp.mtime_ns, stamp.path))
     end = min(cap, len(settled))
     while 0 < end < len(settled) and settled[end].mtime_ns == settled[end - 1].mtime_ns:

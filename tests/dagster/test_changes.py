@@ -43,11 +43,12 @@ def test_the_batch_is_what_differs(
     assert changes_since(cursor, present, now_ns=NOW, cap=100).batch == batch
 
 
-def test_a_half_written_file_waits_and_comes_with_the_next_tick() -> None:
-    fresh = FileStamp("memory/a.md", NOW - SETTLED_NS + 1, 5)
+@pytest.mark.parametrize("ahead", [1 - SETTLED_NS, 0, SETTLED_NS - 1], ids=["before", "at", "after the clock was read"])
+def test_a_half_written_file_waits_and_comes_with_a_later_tick(ahead: int) -> None:
+    fresh = FileStamp("memory/a.md", NOW + ahead, 5)
     first = changes_since(Cursor(), [fresh], now_ns=NOW, cap=100)
     assert (first.batch, first.unsettled) == ((), 1)
-    assert changes_since(first.cursor, [fresh], now_ns=NOW + SECOND, cap=100).batch == (fresh,)
+    assert changes_since(first.cursor, [fresh], now_ns=NOW + 2 * SETTLED_NS, cap=100).batch == (fresh,)
 
 
 def test_a_time_in_the_future_hides_no_file() -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import threading
 from pathlib import Path
 
 import dagster as dg
@@ -86,9 +87,22 @@ def test_curated_and_review_files_start_no_run(agent: Agent) -> None:
     assert result.skip_reason is not None
 
 
-def test_a_half_written_note_waits(agent: Agent) -> None:
-    _write(agent.workspace / "memory" / "2026-03-09.md", at=SystemClock().now_ms() // 1000 + 3600)  # however slow the tick is
-    result = _tick(changed_notes_sensor("main", days=DAYS, running=False), agent, None)
+def test_a_note_that_is_being_written_waits(agent: Agent) -> None:
+    note, stop = agent.workspace / "memory" / "2026-03-09.md", threading.Event()
+    _write(note)
+
+    def write_on() -> None:
+        while not stop.is_set():
+            note.touch()
+            stop.wait(0.02)
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        result = _tick(changed_notes_sensor("main", days=DAYS, running=False), agent, None)
+    finally:
+        stop.set()
+        writer.join()
     assert _cells(result) == []
     assert "1 still being written" in str(result.skip_reason)
 
