@@ -27,7 +27,7 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.curated.effects import Effects, from_json, publish, to_json
 from recall_runtime.errors import ConflictError, WorkspaceError
-from recall_runtime.storage.atomic import content_hash, read_bytes, replace_file
+from recall_runtime.storage.atomic import content_hash, read_bytes, remove_file, replace_file
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.locks import exclusive
 
@@ -218,11 +218,8 @@ def _prepare(state: apsw.Connection, plan: WritePlan, sweep_id: str, now_ms: int
 def _replace(path: Path, plan: WritePlan) -> None:
     if plan.content is not None:
         replace_file(path, plan.content, expected_hash=plan.base.hash)
-        return
-    present = read_bytes(path)
-    if (None if present is None else content_hash(present)) != plan.base.hash:
-        raise ConflictError(f"{path.name} was changed meanwhile", "Nothing was written.")
-    path.resolve().unlink(missing_ok=True)
+    else:
+        remove_file(path, expected_hash=plan.base.hash)
 
 
 def _finish(

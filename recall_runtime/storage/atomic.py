@@ -53,7 +53,9 @@ def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> No
             os.fsync(stream.fileno())
         temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
         _check(path, target, expected_hash)
-        if expected_hash is not None and exchange(temporary, target):
+        if expected_hash is None:
+            _create(path, temporary, target)
+        elif exchange(temporary, target):
             _put_back_unless(path, target, temporary, expected_hash)
         else:
             temporary.replace(target)
@@ -62,19 +64,74 @@ def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> No
         temporary.unlink(missing_ok=True)
 
 
+def remove_file(path: Path, *, expected_hash: str | None) -> None:
+    """Remove ``path`` if its present content still has ``expected_hash``; a missing file is no error.
+
+    It is moved aside first and looked at there, so an edit of the last instant is seen and put back.
+
+    Raises:
+        ConflictError: somebody changed the file in between; it stands as they left it.
+    """
+    target = path.resolve()
+    _check(path, target, expected_hash)
+    aside = target.with_name(f".{target.name}.removed.dreamline-tmp")
+    try:
+        target.replace(aside)
+    except FileNotFoundError:
+        return
+    try:
+        _check(path, aside, expected_hash)
+    except ConflictError as error:
+        if _put_back(aside, target):
+            raise
+        raise ConflictError(
+            f"{path} was changed twice meanwhile", f"Its state before the last change is kept in {aside.name}."
+        ) from error
+    aside.unlink()
+    _sync_folder(target.parent)
+
+
+def _create(path: Path, temporary: Path, target: Path) -> None:
+    """Give the new file its name unless somebody else has made one of that name meanwhile."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError as error:
+        raise _changed(path) from error
+    except OSError:  # a file system without links
+        temporary.replace(target)
+
+
 def _check(path: Path, file: Path, expected_hash: str | None) -> None:
     present = read_bytes(file)
     if (None if present is None else content_hash(present)) != expected_hash:
-        raise ConflictError(f"{path} was changed meanwhile", "Nothing was written; run again to take the change in.")
+        raise _changed(path)
+
+
+def _changed(path: Path) -> ConflictError:
+    return ConflictError(f"{path} was changed meanwhile", "Nothing was written; run again to take the change in.")
 
 
 def _put_back_unless(path: Path, target: Path, swapped_out: Path, expected_hash: str) -> None:
-    """Swap the files back when what was swapped out is an edit that nobody has read."""
+    """Put the file back that was swapped out when it is an edit that nobody has read."""
     try:
         _check(path, swapped_out, expected_hash)
     except ConflictError:
-        exchange(swapped_out, target)
+        if not exchange(swapped_out, target):
+            swapped_out.replace(target)
         raise
+
+
+def _put_back(edited: Path, target: Path) -> bool:
+    """Give a person's file its name again; return ``False`` when another one has the name by now."""
+    try:
+        os.link(edited, target)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links
+        edited.replace(target)
+    else:
+        edited.unlink()
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

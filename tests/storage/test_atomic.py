@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from recall_runtime.errors import ConflictError, WorkspaceError
-from recall_runtime.storage.atomic import content_hash, read_bytes, replace_file
+from recall_runtime.storage.atomic import content_hash, read_bytes, remove_file, replace_file
 from recall_runtime.storage.exchange import exchange
+from tests.support.curated import run_child
 
 OLD = b"old\n"
 NEW = "new ✓\n".encode()
@@ -91,6 +92,54 @@ def test_a_swap_with_a_missing_file_changes_nothing(tmp_path: Path) -> None:
     first.write_bytes(OLD)
     assert exchange(first, tmp_path / "missing") is False
     assert first.read_bytes() == OLD
+
+
+EDIT_IN_THE_LAST_INSTANT = """
+import sys
+from pathlib import Path
+from recall_runtime.errors import ConflictError
+from recall_runtime.storage.atomic import content_hash, remove_file, replace_file
+call, path = sys.argv[1], Path(sys.argv[2])
+def edit(event, arguments):
+    if event in ("os.link", "os.rename") and not path.with_name("done").exists():
+        path.with_name("done").touch()
+        path.write_bytes(b"a person's\\n")
+sys.addaudithook(edit)
+try:
+    if call == "create":
+        replace_file(path, b"ours\\n", expected_hash=None)
+    else:
+        remove_file(path, expected_hash=content_hash(b"old\\n"))
+except ConflictError:
+    path.with_name("refused").touch()
+"""
+
+
+@pytest.mark.parametrize("call", ["create", "remove"])
+def test_an_edit_between_the_check_and_the_change_of_the_name_is_kept(call: str, tmp_path: Path) -> None:
+    """A process in which a person's edit comes right before the system call."""
+    path = tmp_path / "MEMORY.md"
+    if call == "remove":
+        path.write_bytes(OLD)
+    assert run_child(EDIT_IN_THE_LAST_INSTANT, call, str(path)) == 0
+    assert path.read_bytes() == b"a person's\n"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["MEMORY.md", "done", "refused"]
+
+
+def test_a_file_whose_content_is_as_read_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_bytes(OLD)
+    remove_file(path, expected_hash=content_hash(OLD))
+    remove_file(path, expected_hash=None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_bytes(NEW)
+    with pytest.raises(ConflictError):
+        remove_file(path, expected_hash=content_hash(OLD))
+    assert path.read_bytes() == NEW
 
 
 def _append_lines(path: str, name: str, count: int) -> None:
