@@ -7,7 +7,7 @@ One active directive a matter; the newest observation wins, also among those of 
 whole directives only, stale superseded ones are pruned before a new one is refused for want of room.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import apsw
@@ -15,15 +15,16 @@ import apsw
 from memory_assets.consolidation.records import Candidate, Refused
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry, retirements
+from recall_runtime.curated.effects import SUPERSEDED_BY, ClaimChange, Effects, LedgerEntry, drops, retirements
 from recall_runtime.errors import RefusedError
+from recall_runtime.lineage_keys.stored import written_entry
 from recall_runtime.notes.curated import parse_curated
 from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.paths import USER_FILE
 from recall_runtime.text.lines import printable
 from recall_runtime.user_model.matter import same_matter
 from recall_runtime.user_model.update import DirectiveChange, Outcome, prune, set_directive
-from recall_runtime.vocabulary import CandidateStatus, Gate, Operation
+from recall_runtime.vocabulary import CandidateStatus, EntryStatus, Gate, Operation
 
 _OPERATIONS = {
     Outcome.ADDED: Operation.ADDED,
@@ -73,7 +74,8 @@ class _Growing:
 def _take(agent: Agent, state: apsw.Connection, growing: _Growing, candidate: Candidate, now_ms: int) -> None:
     """Let ``candidate`` enter, or note why it does not."""
     claim_id, cap = candidate.claim_id, agent.settings.dreaming.deep.user_budget_characters
-    if any(candidate.entry_key in entry.entry_keys for entry in parse_curated(growing.data, user_file=True).entries):
+    entries = parse_curated(growing.data, user_file=True).entries
+    if any(candidate.entry_key in entry.entry_keys and entry.status is EntryStatus.ACTIVE for entry in entries):
         row = LedgerEntry(Operation.RECONCILED, candidate.entry_key, f"- {candidate.text}", claim_id)
         growing.ledger.append(row)
         growing.claims.append(_promoted(candidate, now_ms))
@@ -85,19 +87,25 @@ def _take(agent: Agent, state: apsw.Connection, growing: _Growing, candidate: Ca
         growing.refused.append(Refused(claim_id, Gate.WRITE, str(error)))
         growing.problems.append(str(error))
         return
-    if change.outcome is Outcome.LATE:
+    keys, lines = _replaced(growing.data, change)
+    if change.outcome is Outcome.LATE or _is_older(state, candidate, keys):
         growing.refused.append(Refused(claim_id, Gate.SUPERSEDED, f"{USER_FILE} holds a newer word on it"))
         growing.claims.append(ClaimChange(claim_id, CandidateStatus.SUPERSEDED, SUPERSEDED_BY + USER_FILE))
         return
-    grown = prune(change.data, cap)
-    if not _has_room(grown, growing.data, cap):
+    pruned = prune(change.data, cap)
+    if not _has_room(pruned.data, growing.data, cap):
         growing.refused.append(Refused(claim_id, Gate.BUDGET, f"{USER_FILE} has no room for it"))
         return
-    keys, lines = _replaced(growing.data, change)
-    growing.ledger.append(_row(candidate, change, lines))
+    growing.ledger += [*drops(pruned.gone), _row(candidate, change, lines)]
     growing.claims += [_promoted(candidate, now_ms), *retirements(state, keys, candidate.entry_key)]
     if change.outcome is not Outcome.UNCHANGED:
-        growing.data = grown
+        growing.data = pruned.data
+
+
+def _is_older(state: apsw.Connection, candidate: Candidate, replaced: Iterable[str]) -> bool:
+    """Return whether one of the entries with these keys was observed or asked for later: the file knows days only."""
+    known = [written_entry(state, [key], USER_FILE) for key in replaced]
+    return any(one is not None and (one.observed_at or 0) > candidate.observed_at for one in known)
 
 
 def _row(candidate: Candidate, change: DirectiveChange, lines: tuple[str, ...]) -> LedgerEntry:

@@ -11,7 +11,9 @@ from typing import Any
 
 import apsw
 
+from recall_runtime.notes.curated import CuratedEntry
 from recall_runtime.storage.connection import query
+from recall_runtime.text.lines import printable
 from recall_runtime.vocabulary import CandidateStatus, Operation
 
 SUPERSEDED_BY = "superseded_by:"
@@ -86,6 +88,14 @@ def from_json(tree: Mapping[str, Any]) -> Effects:
     ]
     claims = [ClaimChange(**row | {"status": CandidateStatus(row["status"])}) for row in tree["claims"]]
     return Effects(tuple(ledger), tuple(claims))
+
+
+def drops(entries: Iterable[CuratedEntry]) -> tuple[LedgerEntry, ...]:
+    """Return the rows of entries of ours that went to make room, nothing took their place."""
+    return tuple(
+        LedgerEntry(Operation.DROPPED, entry.entry_keys[-1], printable(entry.raw.split("\n", 1)[0]))
+        for entry in entries
+    )
 
 
 def retirements(state: apsw.Connection, entry_keys: Iterable[str], successor: str) -> Iterator[ClaimChange]:

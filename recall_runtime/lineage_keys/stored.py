@@ -143,14 +143,14 @@ class WrittenEntry:
     observed_at: int | None
 
 
-def written_entry(state: apsw.Connection, entry_keys: Iterable[str]) -> WrittenEntry | None:
-    """Return what is known of the entry of ``MEMORY.md`` with these keys, ``None`` when it is not ours."""
+def written_entry(state: apsw.Connection, entry_keys: Iterable[str], file: str = MEMORY_FILE) -> WrittenEntry | None:
+    """Return what is known of the entry of ``file`` with these keys, ``None`` when it is not ours."""
     for key in entry_keys:
         row = state.execute(
             "SELECT claim_id, text, lineage_key, CASE gate ->> '$.because' WHEN 'remember' THEN at END FROM ledger"
             " WHERE entry_key = ? AND file = ? AND operation IN (?, ?) AND claim_id IS NOT NULL"
             " ORDER BY ledger_id DESC LIMIT 1",
-            (key, MEMORY_FILE, Operation.ADDED, Operation.SUPERSEDED),
+            (key, file, Operation.ADDED, Operation.SUPERSEDED),
         ).fetchone()
         if row is None:
             continue

@@ -6,11 +6,13 @@ Does not belong here: the grammar of directives and what one replaces (``user_mo
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 
 import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
+from recall_runtime.curated.effects import drops
 from recall_runtime.curated.writer import Base, WritePlan
 from recall_runtime.errors import RefusedError
 from recall_runtime.notes.curated import parse_curated
@@ -19,7 +21,7 @@ from recall_runtime.notes.markers import entry_key_of, promotion_marker
 from recall_runtime.paths import USER_FILE
 from recall_runtime.remember.writes import Asked, CuratedWrite, Planned, effects_of, write, write_id_of
 from recall_runtime.user_model.contract import Directive, directives
-from recall_runtime.user_model.update import Outcome, find_directive, prune, set_directive
+from recall_runtime.user_model.update import Outcome, Pruned, find_directive, prune, set_directive
 
 
 def write_directive(
@@ -53,16 +55,17 @@ def write_directive(
         if change.outcome is Outcome.UNCHANGED:
             at = next(one.start_line for one in found if one.is_active and normalise(one.text) == normalise(text))
             return Planned(None, CuratedWrite(USER_FILE, entry_key, at, None))
-        grown = _within(cap, change.data)
+        pruned = _within(cap, change.data)
         gone = {directive.start_line for directive in change.replaced}
         replaced = [entry for entry in parse_curated(data, user_file=True).entries if entry.start_line in gone]
         effects = effects_of(
             state, asked, claim=claim, entry_key=entry_key, line=f"- {change.text}", replaced=replaced, now_ms=now_ms
         )
-        at = next(one.start_line for one in directives(grown) if one.is_active and one.text == change.text)
+        effects = replace(effects, ledger=(*drops(pruned.gone), *effects.ledger))
+        at = next(one.start_line for one in directives(pruned.data) if one.is_active and one.text == change.text)
         words = tuple(directive.text for directive in change.replaced)
         outcome = CuratedWrite(USER_FILE, entry_key, at, write_id_of(state, now_ms, claim), words)
-        return Planned(WritePlan(base, grown, effects), outcome)
+        return Planned(WritePlan(base, pruned.data, effects), outcome)
 
     return write(agent, state, USER_FILE, plan_on, now_ms)
 
@@ -72,12 +75,12 @@ def _observed(found: Sequence[Directive], today: dt.date) -> dt.date:
     return max((one.observed for one in found if one.observed is not None and one.observed > today), default=today)
 
 
-def _within(cap: int, data: bytes) -> bytes:
+def _within(cap: int, data: bytes) -> Pruned:
     """Return ``data`` without superseded directives it has no room for; active ones never go."""
-    grown = prune(data, cap) if cap else data
-    if cap and len(grown.decode("utf-8", errors="replace")) > cap:
+    pruned = prune(data, cap) if cap else Pruned(data)
+    if cap and len(pruned.data.decode("utf-8", errors="replace")) > cap:
         raise RefusedError(
             f"{USER_FILE} has no room for it ({cap} characters)",
             "Remove a directive that no longer holds, then ask again.",
         )
-    return grown
+    return pruned

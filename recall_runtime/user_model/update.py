@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from recall_runtime.errors import RefusedError
-from recall_runtime.notes.curated import CuratedFile, parse_curated
+from recall_runtime.notes.curated import CuratedEntry, CuratedFile, parse_curated
 from recall_runtime.notes.identity import normalise
 from recall_runtime.user_model.contract import DIRECTIVES_HEADING, Directive, directives_of, standing
 from recall_runtime.user_model.matter import same_matter
@@ -20,7 +20,6 @@ MAX_DIRECTIVE = 640
 _ACTIVE = re.compile(rb"(status\s*:\s*)[^|>]*?(\s*(?:\||-->))", re.IGNORECASE)
 _COMMENT_SIGNS = re.compile(r"<!-*|-*->|[\r\n\x00]")
 _LIST_SIGN = re.compile(r"^(?:[-*+]\s+)+")
-_LEVEL_TWO = re.compile(r" {0,3}#{1,2}(?:\s|$)")
 
 
 class Outcome(StrEnum):
@@ -96,32 +95,38 @@ def set_directive(
     return DirectiveChange(b"".join(pieces), outcome, text, tuple(rivals))
 
 
-def supersede(data: bytes, text: str, observed: dt.date) -> bytes:
-    """Return the bytes after :func:`set_directive`."""
-    return set_directive(data, text, observed).data
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The bytes that are left, and the entries that went, in the order in which they went."""
+
+    data: bytes
+    gone: tuple[CuratedEntry, ...] = ()
 
 
-def prune(data: bytes, cap: int) -> bytes:
-    """Remove superseded directives, oldest first and whole, until the file has at most ``cap`` characters.
+def prune(data: bytes, cap: int) -> Pruned:
+    """Remove superseded directives of ours, oldest first and whole, until the file has at most ``cap`` characters.
 
-    Active directives and everything else the owner wrote stay, so the result may still be longer. A superseded one
+    Active directives and everything that the owner typed stay, so the result may still be longer. A superseded one
     without a readable date counts as the newest, for nobody knows how stale it is.
     """
     file = parse_curated(data, user_file=True)
     length = len(data.decode("utf-8", errors="replace"))
-    stale = [d for d in directives_of(file) if not d.is_active and not d.problems and d.metadata_line is not None]
+    ours = {entry.start_line: entry for entry in file.entries if entry.entry_keys}
+    stale = [d for d in directives_of(file) if not d.is_active and not d.problems and d.start_line in ours]
     stale.sort(key=lambda d: (d.observed or dt.date.max, d.start_line))
     pieces = [data[line.start : line.end] for line in file.reading.lines]
+    gone = []
     for directive in stale:
         if length <= cap:
             break
+        gone.append(ours[directive.start_line])
         last = directive.end_line
         while last < len(pieces) and not pieces[last].strip() and directive.first_line > 1:
             last += 1  # the blank lines behind go along, so the gap does not grow
         for index in range(directive.first_line - 1, last):
             length -= len(pieces[index].decode("utf-8", errors="replace"))
             pieces[index] = b""
-    return b"".join(pieces)
+    return Pruned(b"".join(pieces), tuple(gone))
 
 
 def clean_directive(text: str) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from recall_runtime.clock import parse_instant
 from recall_runtime.config import DeepSettings, DreamingSettings, Settings
+from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.user_model.contract import directives
 from recall_runtime.vocabulary import Gate, Operation
 from tests.support.night import Night
@@ -123,15 +125,57 @@ def test_a_directive_without_room_waits(night: Night) -> None:
     assert night.claim(claim)[0] == "waiting"
 
 
-def test_stale_superseded_directives_make_room(night: Night) -> None:
-    """Pruned first, oldest first."""
-    stale = "<!-- observed: 2025-01-0{} | status: superseded -->\n\n- Prefer stale matter number {} of long ago.\n\n"
-    night.write("# User\n\n" + stale.format(1, 1) + stale.format(2, 2), "USER.md")
-    limited(night, 330)
+STALE = "<!-- observed: 2025-01-0{0} | status: superseded -->\n\n- Prefer stale matter number {0} of long ago.\n\n"
+
+
+def test_stale_superseded_directives_of_ours_make_room(night: Night) -> None:
+    """Pruned first, oldest first, and each with its row in the ledger."""
+    ours = [promotion_marker(f"memory:claim:{number}") + "\n" + STALE.format(number) for number in (1, 2)]
+    night.write("# User\n\n" + "".join(ours), "USER.md")
+    limited(night, 430)
     night.sweep(night.note("Always use metric units."))
     assert "- Always use metric units." in user(night)
     assert "number 1 of" not in user(night)
-    assert len(user(night)) <= 330
+    assert "number 2 of" in user(night)
+    assert len(user(night)) <= 430
+    rows = night.state.execute("SELECT operation, entry_key, text FROM ledger ORDER BY ledger_id").fetchall()
+    assert rows[0] == ("dropped", "memory:claim:1", "- Prefer stale matter number 1 of long ago.")
+    assert [row[0] for row in rows] == ["dropped", "added"]
+
+
+def test_what_a_person_typed_never_makes_room(night: Night) -> None:
+    night.write("# User\n\n" + STALE.format(1) + STALE.format(2), "USER.md")
+    limited(night, 230)
+    before = user(night)
+    report = night.sweep(night.note("Always use metric units."))
+    assert user(night) == before
+    assert report.refusals == {Gate.BUDGET: 1}
+
+
+def observe(night: Night, claim: str, instant: str) -> None:
+    """Set the instant at which ``claim`` was last stated."""
+    night.state.execute("UPDATE evidence SET observed_at = ? WHERE claim_id = ?", (parse_instant(instant), claim))
+
+
+def test_of_two_words_of_one_day_the_later_counts_in_whatever_order_they_pass(night: Night) -> None:
+    late = night.note("Always give prices in dollars.", "2026-03-18")
+    observe(night, late, "2026-03-18T18:00:00Z")
+    night.sweep(late)
+    early = night.note("Always give prices in euro.", "2026-03-18")
+    observe(night, early, "2026-03-18T09:00:00Z")
+    report = night.sweep(early)
+    assert active(night) == ["Always give prices in dollars."]
+    assert report.refusals == {Gate.SUPERSEDED: 1}
+
+
+def test_a_preference_that_returns_is_active_again(night: Night) -> None:
+    """It stands in the file as superseded already: that is not said yet."""
+    for day, currency in enumerate(("euro", "dollars", "euro"), start=1):
+        claim = night.note(f"Always give prices in {currency}.", f"2026-03-0{day}")
+        observe(night, claim, f"2026-03-0{day}T09:00:00Z")
+        night.state.execute("UPDATE claims SET status = 'waiting' WHERE claim_id = ?", (claim,))  # as staging does
+        night.sweep(claim)
+    assert active(night) == ["Always give prices in euro."]
 
 
 def test_an_unresolved_merge_in_the_file_is_left_alone_and_named(night: Night) -> None:

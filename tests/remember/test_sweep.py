@@ -65,10 +65,15 @@ def test_the_same_claim_from_a_note_joins_what_was_remembered(days: Days) -> Non
     assert memory(days).count(OLD) == 1
 
 
-def test_a_directive_of_the_owner_is_not_replaced_by_an_older_one(days: Days) -> None:
-    ask(days, "2026-03-07T10:00:00Z", "Prefer aisle seats.")
+@pytest.mark.parametrize("asked_at", ["2026-03-05T18:00:00Z", "2026-03-07T10:00:00Z"], ids=["that day", "later"])
+def test_a_directive_of_the_owner_is_not_replaced_by_an_older_one(tmp_path: Path, asked_at: str) -> None:
+    days = Days(tmp_path)
+    for day in (3, 4, 5):
+        days.says(f"2026-03-0{day}T09:00:00Z", f"s{day}", "Always show prices in euro.")
+    ask(days, asked_at, "Always show prices in dollars.")
     before = (days.agent.workspace / "USER.md").read_bytes()
-    sweep(days)
+    report = sweep(days)
+    assert [row.passed for row in report.scored] == [True]  # the gates alone did not hold it back
     assert (days.agent.workspace / "USER.md").read_bytes() == before
 
 

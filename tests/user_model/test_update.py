@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_runtime.errors import RefusedError
+from recall_runtime.notes.markers import promotion_marker
 from recall_runtime.user_model.contract import contradictions, directives, standing
-from recall_runtime.user_model.update import Outcome, find_directive, prune, set_directive, supersede
+from recall_runtime.user_model.update import Outcome, find_directive, prune, set_directive
 
 DAY = dt.date(2026, 3, 15)
 OLD = b"# User\n\n<!-- observed: 2026-02-20 | status: active -->\n\n- Always give prices in euro.\n\nMy own line. \n"
+
+
+def supersede(data: bytes, text: str, observed: dt.date, *marks: str) -> bytes:
+    return set_directive(data, text, observed, marks=marks).data
 
 
 def test_the_new_directive_stands_right_after_the_old() -> None:
@@ -114,21 +119,23 @@ def test_an_unclear_choice_is_refused() -> None:
         find_directive(found, "prefer")
 
 
-def test_pruning_takes_the_stalest_superseded_whole_and_nothing_else() -> None:
+def test_pruning_takes_the_stalest_superseded_of_ours_whole_and_nothing_else() -> None:
     data = OLD
     for number, name in enumerate(("dollars", "yen", "pounds")):
-        data = supersede(data, f"Prefer prices in {name}.", DAY + dt.timedelta(number))
+        data = supersede(data, f"Prefer prices in {name}.", DAY + dt.timedelta(number), promotion_marker(f"k:{name}"))
     pruned = prune(data, len(data.decode()) - 10)
-    assert [d.text for d in directives(pruned)] == [
-        "Prefer prices in dollars.",
+    assert [d.text for d in directives(pruned.data)] == [
+        "Always give prices in euro.",
         "Prefer prices in yen.",
         "Prefer prices in pounds.",
     ]
+    assert [entry.text for entry in pruned.gone] == ["Prefer prices in dollars."]
     everything = prune(data, 0)
-    assert [d.text for d in directives(everything)] == ["Prefer prices in pounds."]
-    assert everything.startswith(b"# User\n")
-    assert everything.endswith(b"My own line. \n")
-    assert prune(data, 10_000) == data
+    assert [d.text for d in directives(everything.data)] == ["Always give prices in euro.", "Prefer prices in pounds."]
+    assert [entry.text for entry in everything.gone] == ["Prefer prices in dollars.", "Prefer prices in yen."]
+    assert everything.data.startswith(b"# User\n")
+    assert everything.data.endswith(b"My own line. \n")
+    assert prune(data, 10_000).data == data
 
 
 TEXTS = st.sampled_from(
