@@ -1,7 +1,7 @@
 """The story of one entry: back to the lines, messages and recalls behind it, forward to what superseded it.
 
 Belongs here: collecting what the state database knows about an entry key.
-Does not belong here: printing (``recall_runtime.cli``), the lineage graph (``memory_assets.lineage``).
+Does not belong here: printing (``recall_runtime.cli``), which entry replaced which (``memory_assets.lineage``).
 """
 
 import json
@@ -11,9 +11,13 @@ from typing import Any
 
 import apsw
 
-from recall_runtime.curated.effects import SUPERSEDED_BY, Source
+from memory_assets.lineage.graph import EntryState
+from memory_assets.lineage.ledger import graph_from_connection
+from recall_runtime.curated.effects import Source
 from recall_runtime.errors import RefusedError
 from recall_runtime.notes.markers import entry_key_of
+
+_ALL = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,12 @@ class Trace:
 
 
 def trace(state: apsw.Connection, entry: str) -> Trace:
-    """Return the story of ``entry``, given as its key or as the id of one of its claims.
+    """Return the story of ``entry``, given as its key, the id of one of its claims, or words that stand in its line.
+
+    Of several entries with these words it is the one written last.
 
     Raises:
-        RefusedError: no sweep wrote such an entry.
+        RefusedError: no such entry was ever written.
     """
     key = _key_of(state, entry)
     operations = _operations(state, key)
@@ -95,6 +101,7 @@ def trace(state: apsw.Connection, entry: str) -> Trace:
         " ORDER BY ledger_id DESC LIMIT 1",
         (key,),
     ).fetchone()
+    superseded_by, supersedes = _succession(state, key)
     return Trace(
         entry_key=key,
         lineage_key=str(lineage[0]) if lineage else None,
@@ -102,8 +109,8 @@ def trace(state: apsw.Connection, entry: str) -> Trace:
         claims=claims,
         evidence=tuple(found for claim_id in claims for found in _evidence(state, claim_id)),
         signals=tuple(found for claim_id in claims for found in _signals(state, claim_id)),
-        superseded_by=_forward(state, key),
-        supersedes=_backward(state, key),
+        superseded_by=superseded_by,
+        supersedes=supersedes,
     )
 
 
@@ -112,10 +119,13 @@ def _key_of(state: apsw.Connection, entry: str) -> str:
         if state.execute("SELECT 1 FROM ledger WHERE entry_key = ? LIMIT 1", (key,)).fetchone():
             return key
     row = state.execute(
-        "SELECT entry_key FROM claims WHERE claim_id = ? AND entry_key IS NOT NULL", (entry,)
+        """SELECT entry_key FROM claims WHERE claim_id = ?1 AND entry_key IS NOT NULL
+           UNION ALL SELECT * FROM (SELECT entry_key FROM ledger WHERE instr(lower(text), lower(?1)) > 0
+                                     ORDER BY ledger_id DESC LIMIT 1)""",
+        (entry,),
     ).fetchone()
     if row is None:
-        raise RefusedError(f"No sweep wrote an entry {entry!r}", "Give the key in the marker above the entry.")
+        raise RefusedError(f"No write made an entry {entry!r}", "Give words of the entry, or the key in its marker.")
     return str(row[0])
 
 
@@ -165,33 +175,22 @@ def _signals(state: apsw.Connection, claim_id: str) -> list[TracedSignal]:
     return [TracedSignal(*row) for row in rows]
 
 
-def _forward(state: apsw.Connection, key: str) -> tuple[str, ...]:
-    """Follow what superseded the entry, and what superseded that."""
-    chain: list[str] = []
-    current = key
-    while True:
-        row = state.execute(
-            "SELECT reason FROM claims WHERE entry_key = ? AND status = 'superseded' AND reason LIKE ?",
-            (current, SUPERSEDED_BY + "%"),
-        ).fetchone()
-        if row is None:
-            return tuple(chain)
-        current = str(row[0]).removeprefix(SUPERSEDED_BY)
-        if current in (key, *chain):
-            return tuple(chain)
-        chain.append(current)
-
-
-def _backward(state: apsw.Connection, key: str) -> tuple[str, ...]:
-    """Follow what the entry superseded, and what that had superseded."""
-    chain: list[str] = []
-    waiting = [key]
+def _succession(state: apsw.Connection, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what came after the entry and what it came after, nearest first, as the ledger's graph has it."""
+    entries = {entry.node_id: entry for entry in graph_from_connection(state, cap=_ALL).entries}
+    start = next((entry for entry in entries.values() if entry.entry_key == key), None)
+    if start is None:
+        return (), ()
+    later: list[str] = []
+    current = start.replaced_by
+    while current in entries and entries[current].entry_key not in (key, *later):
+        later.append(entries[current].entry_key)
+        current = entries[current].replaced_by
+    earlier: list[str] = []
+    waiting = list(start.replaces)
     while waiting:
-        rows = state.execute(
-            "SELECT DISTINCT entry_key FROM claims WHERE reason = ? AND entry_key IS NOT NULL ORDER BY 1",
-            (SUPERSEDED_BY + waiting.pop(0),),
-        )
-        found = [prior for (prior,) in rows if prior not in chain and prior != key]
-        chain += found
-        waiting += found
-    return tuple(chain)
+        prior = entries[waiting.pop(0)]
+        if prior.state is not EntryState.MERGED and prior.entry_key not in (key, *earlier):
+            earlier.append(prior.entry_key)
+            waiting += prior.replaces
+    return tuple(later), tuple(earlier)

@@ -1,9 +1,13 @@
 """The story of an entry, back and forward."""
 
+from dataclasses import replace
+
 import pytest
 
 from memory_assets.consolidation.trace import trace
+from recall_runtime.clock import FixedClock
 from recall_runtime.errors import RefusedError
+from recall_runtime.remember.request import remember
 from tests.support.curated import NOW, insert_row
 from tests.support.night import Night
 
@@ -61,7 +65,20 @@ def test_a_trace_follows_supersession_both_ways(night: Night) -> None:
     assert trace(night.state, keys[2]).supersedes == (keys[1], keys[0])
 
 
+def test_what_was_remembered_on_request_is_followed_and_found_by_words_too(night: Night) -> None:
+    """It has a row in the ledger and no claim that anybody staged."""
+    keys = []
+    for number in (11, 22):
+        agent = replace(night.agent, clock=FixedClock(NOW + number))
+        made = remember(agent, f"The boathouse queue is jobs.{number}.", session_key="agent:main:main", sender="owner")
+        assert made.entry_key
+        keys.append(made.entry_key)
+    first, second = trace(night.state, "queue is jobs.11"), trace(night.state, "QUEUE is jobs")
+    assert (first.entry_key, first.superseded_by, first.supersedes) == (keys[0], (keys[1],), ())
+    assert (second.entry_key, second.superseded_by, second.supersedes) == (keys[1], (), (keys[0],))
+
+
 def test_an_unknown_entry_is_refused(night: Night) -> None:
     """One line with the cure."""
-    with pytest.raises(RefusedError, match="No sweep wrote"):
+    with pytest.raises(RefusedError, match="No write made"):
         trace(night.state, "nothing")
