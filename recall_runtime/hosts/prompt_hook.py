@@ -9,15 +9,21 @@ be read adds nothing: a hook never stands between a person and the agent.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from recall_runtime.agent import Agent
-from recall_runtime.recall.turn import TurnResult
+from recall_runtime.paths import note_day
+from recall_runtime.recall.bootstrap import render
+from recall_runtime.recall.turn import TurnResult, memory_frame
+from recall_runtime.text.escaping import clip
 
 MAX_CONTEXT = 9_500  # characters; Claude Code shows only the start of a longer context
-BOOTSTRAP_CONTEXT = 7_000  # of them for the curated files; the rest is for project memory, names and frames
+BOOTSTRAP_CONTEXT = 7_000  # of them for the curated files; the rest is for project memory, notes, names and frames
+MAX_NAMES = 200  # characters for the names of what is left out
+_BETWEEN = "\n\n"
 
 
 class HookEvent(StrEnum):
@@ -67,20 +73,52 @@ def fitted(agent: Agent) -> Agent:
 def answer(call: HookCall, result: TurnResult) -> dict[str, Any]:
     """Return the hook's answer: the blocks of this event as additional context, or an empty record for nothing.
 
-    Whole blocks are left out where the host would cut; the first ones count most.
+    Where the host would cut, whole blocks are left out and named; the first ones count most. Of the files, the notes
+    of the days go first.
     """
-    blocks: tuple[str, ...]
-    if call.starts_session:
-        blocks = (result.bootstrap, result.project)
-    else:
-        blocks = (result.applies_now, result.triggers, result.intents, result.deep)
-    kept: list[str] = []
-    room = MAX_CONTEXT
-    for block in blocks:
-        if block and len(block) + 2 <= room:
-            kept.append(block)
-            room -= len(block) + 2
-    if not kept:
+    blocks = _of_the_start(result) if call.starts_session else _of_the_prompt(result)
+    context = _joined(blocks)
+    if len(context) > MAX_CONTEXT:
+        context = _in_room(blocks)
+    if not context:
         return {}
-    context = "\n\n".join(kept)
     return {"hookSpecificOutput": {"hookEventName": call.event.value, "additionalContext": context}}
+
+
+def _of_the_prompt(result: TurnResult) -> dict[str, str]:
+    return {
+        "what applies now": result.applies_now,
+        "triggered memory": result.triggers,
+        "standing intents": result.intents,
+        "recalled memory": result.deep,
+    }
+
+
+def _of_the_start(result: TurnResult) -> dict[str, str]:
+    """Return the curated files, the memory of the project, and each note of the days as a block of its own."""
+    curated = tuple(file for file in result.files if note_day(file.name) is None)
+    notes = {file.name: memory_frame(render((file,))) for file in result.files if note_day(file.name) is not None}
+    return {"curated memory": memory_frame(render(curated)), "project memory": result.project, **notes}
+
+
+def _in_room(blocks: Mapping[str, str]) -> str:
+    """Return the blocks that fit, and a line that names the others."""
+    kept: dict[str, str] = {}
+    gone: list[str] = []
+    room = MAX_CONTEXT - len(_left_out("x" * MAX_NAMES)) - len(_BETWEEN)
+    for name, block in blocks.items():
+        needed = len(block) + len(_BETWEEN) if block else 0
+        if needed <= room:
+            kept[name] = block
+            room -= needed
+        else:
+            gone.append(name)
+    return _joined({**kept, "": _left_out(clip(", ".join(gone), MAX_NAMES))})
+
+
+def _left_out(names: str) -> str:
+    return memory_frame(f"[left out here for want of room: {names}]")
+
+
+def _joined(blocks: Mapping[str, str]) -> str:
+    return _BETWEEN.join(block for block in blocks.values() if block)

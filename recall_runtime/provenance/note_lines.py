@@ -9,12 +9,14 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 import apsw
 
 from recall_runtime.notes.blocks import BlockKind, Note
 from recall_runtime.notes.markers import TURN, TURN_TIME
+from recall_runtime.provenance.paths import classify_path
 from recall_runtime.provenance.segments import (
     NoteRecord,
     bare_text,
@@ -168,6 +170,18 @@ def classify_note(
             lines[at] = _worse(lines[at], said[at].provenance) if recorded else said[at].provenance
             recalled[at] = recalled[at] or said[at].recalled
     return NoteLines(tuple(lines), tuple(recalled), provenance_hash(state, path, session_id))
+
+
+def origins_of(
+    workspace: Path, state: apsw.Connection | None, path: str, data: bytes, note: Note
+) -> tuple[OriginClass, ...]:
+    """Return the class of every line of ``path``, by its records and by the place of the file: the worse of both.
+
+    What is shown of a file, and what is decided by its text, goes by these.
+    """
+    by_place = classify_path(workspace, path).origin_class
+    lines = classify_note(state, path, data, note, observed_at=0).lines
+    return tuple(worst_origin((line.origin_class, by_place)) for line in lines)
 
 
 def _machine_lines(note: Note) -> set[int]:

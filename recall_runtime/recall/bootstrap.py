@@ -28,6 +28,7 @@ from recall_runtime.provenance.note_lines import classify_note
 from recall_runtime.provenance.paths import classify_path
 from recall_runtime.recall.truncation import truncate
 from recall_runtime.recall.views import CuratedView, CuratedViews
+from recall_runtime.storage.atomic import read_regular
 from recall_runtime.storage.schema import read_state
 from recall_runtime.text.escaping import clip
 from recall_runtime.user_model.injection import injectable
@@ -36,7 +37,7 @@ from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, worst_origin
 LEAST_ROOM = 64  # with less of the total left, later files are not begun
 NEUTRAL_IMPORTANCE = 5
 NOTES_DAYS = 2
-NOTES_BYTES = 16_384
+NOTES_BYTES = 1_048_576  # read in all: classifying them costs about 0.2 s of the files' deadline
 NOTES_CHARS = 1_200  # of one file
 NOTES_TOTAL_CHARS = 2_800
 
@@ -173,23 +174,38 @@ def bootstrap_files(
 def recent_notes(agent: Agent, state: apsw.Connection | None, now_ms: int) -> tuple[InjectedFile, ...]:
     """Return what today's and yesterday's notes say, newest day first, for the start of a new conversation.
 
-    Only lines of an eligible class. At most 16,384 bytes and 1,200 characters of a file, 2,800 in all.
+    Only lines of an eligible class. A note is read whole, because its first half doesn't say what its lines are: a
+    record matches whole lines, and a block may end anywhere. At most 1,200 characters of a file, 2,800 in all; a note
+    too large to be read within 1 MiB of all (or ``sources.max_file_bytes``) is named instead.
     """
     today = day_of(now_ms, agent.zone)
     files: list[InjectedFile] = []
-    room = NOTES_TOTAL_CHARS
+    room, readable = NOTES_TOTAL_CHARS, NOTES_BYTES
     for back in range(NOTES_DAYS):
         day = (today - dt.timedelta(days=back)).isoformat()
         for path in sorted((agent.workspace / NOTES_FOLDER).glob(f"{day}*.md")):
             name = f"{NOTES_FOLDER}/{path.name}"
             if note_day(name) is None or room <= 0:
                 continue
-            with path.open("rb") as stream:
-                data = stream.read(NOTES_BYTES)
+            most = min(readable, agent.settings.sources.max_file_bytes)
+            try:
+                data = read_regular(path, most + 1)
+            except OSError as error:
+                files.append(unreadable(name, error))
+                continue
+            if len(data) > most:
+                files.append(InjectedFile(name, omitted="too_large"))
+                continue
+            readable -= len(data)
             file = _note_copy(agent, state, name, data, min(NOTES_CHARS, room))
             files.append(file)
             room -= file.injected_chars
     return tuple(files)
+
+
+def unreadable(name: str, error: OSError) -> InjectedFile:
+    """Return what is injected of a file that can't be read: nothing, and why."""
+    return InjectedFile(name, omitted=f"unreadable ({error.strerror or error})")
 
 
 def render(files: tuple[InjectedFile, ...]) -> str:
@@ -313,17 +329,39 @@ def neutral(text: str) -> str:
     return _OUR_TAG.sub("&lt;", text)
 
 
+def curated_views(
+    agent: Agent, views: CuratedViews, state: apsw.Connection | None
+) -> tuple[CuratedView | None, CuratedView | None, dict[str, InjectedFile]]:
+    """Return the views of ``USER.md`` and ``MEMORY.md``, and what stands for those that can't be read, by name."""
+    user: CuratedView | None = None
+    memory: CuratedView | None = None
+    problems: dict[str, InjectedFile] = {}
+    try:
+        user = views.load(agent, USER_FILE, state)
+    except OSError as error:
+        problems[USER_FILE] = unreadable(USER_FILE, error)
+    try:
+        memory = views.memory(agent, state)
+    except OSError as error:
+        problems[MEMORY_FILE] = unreadable(MEMORY_FILE, error)
+    return user, memory, problems
+
+
+def with_problems(files: tuple[InjectedFile, ...], problems: Mapping[str, InjectedFile]) -> tuple[InjectedFile, ...]:
+    """Return ``files`` in which what can't be read says so, and isn't taken for missing."""
+    return tuple(problems.get(file.name, file) for file in files)
+
+
 def injected_sizes(agent: Agent) -> tuple[InjectedFile, ...]:
     """Return what a private conversation without an active project gets of each file: sizes and reasons, by file.
 
     Raises:
         StoreError: the records of who wrote what can't be read.
-        OSError: a file can't be read.
     """
     views = CuratedViews()
     with contextlib.ExitStack() as stack:
         state = None
         if agent.folders.state_db.exists():
             state = stack.enter_context(contextlib.closing(read_state(agent.folders.state_db)))
-        user, memory = views.load(agent, USER_FILE, state), views.memory(agent, state)
-    return bootstrap_files(agent, user, memory, ())
+        user, memory, problems = curated_views(agent, views, state)
+    return with_problems(bootstrap_files(agent, user, memory, ()), problems)

@@ -15,13 +15,12 @@ from recall_runtime.index.hits import SearchAnswer, SearchHit
 from recall_runtime.index.search import search
 from recall_runtime.notes.blocks import read_note
 from recall_runtime.notes.conditions import is_over
-from recall_runtime.provenance.note_lines import classify_note
-from recall_runtime.provenance.paths import classify_path
+from recall_runtime.provenance.note_lines import origins_of
 from recall_runtime.recall.deep import Memory
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.visibility import Access, readable_sessions
 from recall_runtime.text.redaction import redact
-from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, OriginClass, worst_origin
+from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, OriginClass
 
 LEFT_OUT = "[left out: {origin} content]"
 _AUTOMATIC = frozenset({"curated", "episodic", "imports", "sessions"})  # our own reports are no memory
@@ -126,6 +125,4 @@ def line_classes(agent: Agent, state: apsw.Connection | None, path: str) -> tupl
         OSError: it can't be read.
     """
     data = reading.memory_file(agent, path).read_bytes()
-    by_place = classify_path(agent.workspace, path).origin_class
-    lines = classify_note(state, path, data, read_note(data, path=path), observed_at=0).lines
-    return tuple(worst_origin((line.origin_class, by_place)) for line in lines)
+    return origins_of(agent.workspace, state, path, data, read_note(data, path=path))

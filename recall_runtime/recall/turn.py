@@ -207,12 +207,12 @@ class _Turn:
         note = self._deep(strong_hit=bool(block and block.hits))
         inside = bootstrap.render(files)
         return TurnResult(
-            bootstrap=_memory_frame(inside),
-            project=_memory_frame(project),
+            bootstrap=memory_frame(inside),
+            project=memory_frame(project),
             deep=triggers.frame(note.body) if note else "",
             triggers=block.text if block else "",
             intents=fired.block if fired else "",
-            applies_now=_memory_frame(applies),
+            applies_now=memory_frame(applies),
             lanes=self._reports,
             omissions=tuple(self._omissions),
             files=files,
@@ -272,9 +272,9 @@ class _Turn:
     def _read_files(self, fresh_start: bool) -> tuple[tuple[InjectedFile, ...], project_memory.ProjectBlock]:
         agent, state = self._agent, self._runtime.state_reader()
         agent.workspace.stat()  # a workspace that is gone is a failure, not a memory without files
-        memory = self._runtime.views.memory(agent, state)
-        self._user = self._runtime.views.load(agent, USER_FILE, state)
+        self._user, memory, problems = bootstrap.curated_views(agent, self._runtime.views, state)
         files, block = self._runtime.rendered(self._user, memory, self._active)
+        files = bootstrap.with_problems(files, problems)
         if fresh_start:
             files += bootstrap.recent_notes(agent, state, self._now_ms)
         return files, block
@@ -282,7 +282,9 @@ class _Turn:
     def _applies_now(self, files: tuple[InjectedFile, ...]) -> str:
         view = self._user
         if view is None:
-            self._reports[Lane.APPLIES_NOW] = LaneReport("skipped", 0.0, self._access.reason or "no_user_file")
+            made = next((file.omitted for file in files if file.name == USER_FILE), "bootstrap_failed")
+            reason = self._access.reason or ("no_user_file" if made == "missing" else made or "")
+            self._reports[Lane.APPLIES_NOW] = LaneReport("skipped", 0.0, reason)
             return ""
         if view.file.conflicted:
             self._skip(Lane.APPLIES_NOW, "conflict")
@@ -332,12 +334,15 @@ class _Turn:
         """Whether the file still says so: the index may be older than a consolidation or the owner's hand."""
         path = hit.entry.path
         rows = reader.execute("SELECT mtime_ns, size FROM sources WHERE path = ?", (path,)).fetchall()
-        stamp = stamp_of(self._agent.workspace / path)
-        if stamp is None:
+        try:
+            stamp = stamp_of(self._agent.workspace / path)
+            if stamp is None:
+                return False
+            if rows and tuple(rows[0]) == stamp[:2]:
+                return True
+            view = self._runtime.views.load(self._agent, path, self._runtime.state_reader())
+        except OSError:  # other files' entries still stand
             return False
-        if rows and tuple(rows[0]) == stamp[:2]:
-            return True
-        view = self._runtime.views.load(self._agent, path, self._runtime.state_reader())
         if view is None or view.file.conflicted:
             return False
         active = self._active if path != USER_FILE else ()
@@ -436,6 +441,6 @@ class _Turn:
 _ANY_INTENT = "SELECT 1 FROM standing_intents WHERE status IN ('pending', 'armed', 'fired') LIMIT 1"
 
 
-def _memory_frame(text: str) -> str:
+def memory_frame(text: str) -> str:
     """Return ``text`` between the marker lines by which a later transcript is cut; nothing for nothing."""
     return f"<{RELEVANT_MEMORIES_TAG}>\n{bootstrap.neutral(text)}\n</{RELEVANT_MEMORIES_TAG}>" if text else ""

@@ -18,9 +18,9 @@ from recall_runtime.notes.blocks import Note, read_note
 from recall_runtime.notes.conditions import is_over
 from recall_runtime.notes.curated import CuratedEntry, CuratedFile, parse_curated
 from recall_runtime.paths import MEMORY_FILE, USER_FILE
-from recall_runtime.provenance.note_lines import classify_note, provenance_hash
-from recall_runtime.provenance.paths import classify_path
+from recall_runtime.provenance.note_lines import origins_of, provenance_hash
 from recall_runtime.recall.projects import is_eligible
+from recall_runtime.storage.atomic import read_regular
 from recall_runtime.user_model.contract import Directive, directives_of
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, EntryStatus, OriginClass, worst_origin
 
@@ -78,7 +78,7 @@ class CuratedViews:
             state: A reader of the state database; ``None`` before there is one.
 
         Raises:
-            OSError: the file can't be read.
+            OSError: the file can't be read, or is no regular one.
         """
         path = agent.workspace / name
         stamp = stamp_of(path)
@@ -114,18 +114,16 @@ def stamp_of(path: Path) -> Stamp | None:
 def _read(
     agent: Agent, name: str, path: Path, stamp: Stamp, state: apsw.Connection | None, today: dt.date
 ) -> CuratedView:
-    data = path.read_bytes()
+    data = read_regular(path)
     note = read_note(data, path=name)
     file = parse_curated(data, user_file=name == USER_FILE)
-    lines = classify_note(state, name, data, note, observed_at=0).lines
-    by_place = classify_path(agent.workspace, name).origin_class
     return CuratedView(
         name=name,
         stamp=stamp,
         data=data,
         note=note,
         file=file,
-        origins=tuple(worst_origin((line.origin_class, by_place)) for line in lines),
+        origins=origins_of(agent.workspace, state, name, data, note),
         directives=_that_hold(directives_of(file), today) if name == USER_FILE else (),
         raw_chars=len(data.decode("utf-8", errors="replace")),
         today=today,

@@ -5,8 +5,10 @@ Does not belong here: who may replace what (the guarded writers of notes and cur
 """
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -25,6 +27,18 @@ def read_bytes(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def read_regular(path: Path, limit: int = -1) -> bytes:
+    """Return the first ``limit`` bytes of ``path``, all by default.
+
+    Raises:
+        OSError: it is missing, can't be read, or is no regular file (opening a pipe would wait for ever).
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    with path.open("rb") as stream:
+        return stream.read(limit)
 
 
 def replace_file(path: Path, content: bytes, *, expected_hash: str | None) -> None:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall_runtime.hosts.prompt_hook import MAX_CONTEXT, HookEvent, fitted, read_call
+from recall_runtime.hosts.prompt_hook import MAX_CONTEXT, HookCall, HookEvent, answer, fitted, read_call
+from recall_runtime.recall.bootstrap import InjectedFile
+from recall_runtime.recall.turn import TurnResult
 from tests.hosts.helpers import GROUP, MAIN, PRIVATE, ROOT, Place, make_place
 from tests.support.index_agents import write_files
 
@@ -90,6 +92,58 @@ def test_a_large_memory_is_thinned_to_what_the_host_shows(tmp_path: Path) -> Non
     context = hook(place, START)["hookSpecificOutput"]["additionalContext"]
     assert 4_000 < len(context) <= MAX_CONTEXT
     assert "Prefer short answers." in context
+
+
+NOTE = "".join(f"- Today we looked at the matter number {n} and it was interesting.\n" for n in range(40))
+LONG = "".join(f"- Fact number {n} of the long list of facts about the shed.\n" for n in range(400))
+TODAY, YESTERDAY = "memory/2026-03-20.md", "memory/2026-03-19.md"
+
+
+@pytest.mark.parametrize(
+    ("files", "shown", "named"),
+    [
+        pytest.param(
+            {TODAY: NOTE, YESTERDAY: NOTE}, {TODAY, YESTERDAY}, set(), id="a small memory leaves room for all"
+        ),
+        pytest.param(
+            {"MEMORY.md": LONG, TODAY: "- Short.\n"}, {"MEMORY.md", TODAY}, set(), id="a full one for one note"
+        ),
+        pytest.param(
+            {"MEMORY.md": LONG, TODAY: NOTE, YESTERDAY: NOTE, "memory/2026-03-19-x.md": NOTE},
+            {"MEMORY.md", TODAY},
+            {"memory/2026-03-19-x.md"},
+            id="where the notes don't all fit one of them goes, never the memory",
+        ),
+    ],
+)
+def test_a_full_memory_never_leaves_the_start_of_a_session_empty(
+    tmp_path: Path, files: dict[str, str | bytes], shown: set[str], named: set[str]
+) -> None:
+    place = make_place(tmp_path)
+    write_files(place.workspace, files)
+    context = hook(place, START)["hookSpecificOutput"]["additionalContext"]
+    assert len(context) <= MAX_CONTEXT
+    assert {name for name in ("MEMORY.md", *files) if f"## {name}\n" in context} >= shown
+    left_out = context.partition("[left out here for want of room: ")[2].partition("]")[0]
+    assert set(filter(None, left_out.split(", "))) == named
+
+
+@given(
+    sizes=st.lists(st.integers(min_value=0, max_value=12_000), min_size=4, max_size=4),
+    notes=st.integers(min_value=0, max_value=200),
+    event=st.sampled_from(HookEvent),
+)
+def test_what_doesn_t_fit_is_named(sizes: list[int], notes: int, event: HookEvent) -> None:
+    applies, triggers, intents, deep = (letter * size for letter, size in zip("QXZJ", sizes, strict=True))
+    days = [InjectedFile(f"memory/2026-03-20-{n}.md", "n") for n in range(notes)]
+    files = (InjectedFile("MEMORY.md", deep), *days)
+    result = TurnResult(
+        files=files, project=intents, applies_now=applies, triggers=triggers, intents=intents, deep=deep
+    )
+    context = answer(HookCall(event), result).get("hookSpecificOutput", {}).get("additionalContext", "")
+    assert len(context) <= MAX_CONTEXT
+    expected = (deep, intents) if event is HookEvent.SESSION_START else (applies, triggers, intents, deep)
+    assert all(block in context for block in expected) or "[left out here for want of room: " in context
 
 
 def test_budgets_of_the_settings_are_only_ever_lowered(place: Place) -> None:

@@ -102,16 +102,12 @@ def test_a_file_with_merge_marks_is_omitted_whole(tmp_path: Path, name: str) -> 
 
 def test_case_20_only_standing_directives_are_injected_whole(tmp_path: Path) -> None:
     made = user_copy(view_of(tmp_path, "USER.md", CASE_20.read_bytes()), 4_000)
-    assert (
-        made.text.split("\n")
-        == [
-            "- Prefer short explanations unless asked.",
-            "- Always give prices in euro.",
-            "- Never book flights before seven in the morning.",
-            "- Prefer tea.",
-        ]
-        or "superseded" not in made.text
-    )
+    assert made.text.split("\n") == [
+        "- Prefer short explanations unless asked.",
+        "- Always give prices in euro.",
+        "- Never book flights before seven in the morning.",
+        "- Prefer tea.",
+    ]
     assert "long explanations" not in made.text
     assert "initials" not in made.text
 
@@ -249,3 +245,50 @@ def test_a_note_written_in_a_group_is_not_injected(tmp_path: Path) -> None:
     with contextlib.closing(open_state(agent.folders.state_db)) as state:
         made = recent_notes(agent, state, NOW)
     assert [(file.text, dict(file.left_out)) for file in made] == [("", {"origin:untrusted": 1})]
+
+
+_LONG_BEFORE = 500 * "- The weather was fine on that day too.\n"  # 20 KB
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        pytest.param(
+            f"- Said.\n<!-- openclaw:dreaming:light:start -->\n{_LONG_BEFORE}<!-- openclaw:dreaming:light:end -->\n",
+            "- Said.",
+            id="a managed block whose end comes late is still managed",
+        ),
+        pytest.param(f"- Said.\n<!--\n{_LONG_BEFORE}-->\n", "- Said.", id="a comment that ends late is no text"),
+        pytest.param(
+            f"- Said.\n{_LONG_BEFORE}<<<<<<< HEAD\n- A.\n=======\n- B.\n>>>>>>> other\n",
+            "",
+            id="merge marks far down still leave the file out",
+        ),
+    ],
+)
+def test_a_long_note_means_what_it_means_whole(tmp_path: Path, content: str, kept: str) -> None:
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/2026-03-20.md": content}), tmp_path / "home")
+    (made,) = recent_notes(agent, None, NOW)
+    assert made.text == kept
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.integers(min_value=1, max_value=6_000), min_size=1, max_size=12))
+def test_no_length_of_a_group_s_note_makes_any_of_it_trusted(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("g")
+    agent = agent_over(write_files(folder / "ws", {"memory/.keep": ""}), folder / "home")
+    for length in lengths:
+        append_note(agent, f"- {'pay ' * length}".strip(), session_key="agent:main:telegram:group:7")
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        assert [file.text for file in recent_notes(agent, state, NOW)] == [""]
+
+
+def test_a_note_too_large_to_be_read_is_named(tmp_path: Path) -> None:
+    files = {"memory/2026-03-20.md": "- Long.\n" * 20, "memory/2026-03-19.md": "- Short.\n"}
+    agent = agent_over(
+        write_files(tmp_path / "ws", files), tmp_path / "home", settings={"sources": {"max_file_bytes": 100}}
+    )
+    made = recent_notes(agent, None, NOW)
+    assert [(file.text, file.omitted) for file in made] == [("", "too_large"), ("- Short.", None)]

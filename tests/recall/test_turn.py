@@ -226,14 +226,41 @@ class TestDegradations:
         assert "runs hot" in made.bootstrap
         assert made.lanes["triggers"].decision in ("failed", "timeout")
 
-    def test_a_file_that_never_answers(self, tmp_path: Path) -> None:
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+    def test_a_database_that_never_answers(self, tmp_path: Path) -> None:
         """A pipe without a writer stands for a dead disk: opening it hangs."""
         agent = made_agent(tmp_path)
-        (agent.workspace / "MEMORY.md").unlink()
-        os.mkfifo(agent.workspace / "MEMORY.md")
+        agent.folders.state_db.unlink()
+        os.mkfifo(agent.folders.state_db)
         made = turn(agent, "What did we decide about the gateway host?", session_key=MAIN)
         assert made.lanes["bootstrap"].decision == "timeout"
         assert "host beta" in made.deep
+
+    @pytest.mark.parametrize("how", ["folder", "pipe", "unreadable", "loop"])
+    @pytest.mark.parametrize("name", ["MEMORY.md", "USER.md", "memory/2026-03-20.md"])
+    def test_one_file_that_can_t_be_read_costs_itself_alone(self, tmp_path: Path, name: str, how: str) -> None:
+        agent = made_agent(tmp_path, {**FILES, "memory/2026-03-20.md": "- Tea was had.\n"})
+        _spoil(agent.workspace / name, how)
+        made = turn(agent, "Which prices?", session_key=MAIN, fresh_start=True)
+        words = {"MEMORY.md": "runs hot", "USER.md": "in euro", "memory/2026-03-20.md": "Tea was had"}
+        assert [other for other, word in words.items() if word not in made.bootstrap] == [name]
+        assert made.lanes["bootstrap"].decision == "ran"
+        (why,) = [omission.reason for omission in made.omissions if omission.what == name]
+        assert why.startswith("unreadable (")
+        if name == "USER.md":
+            assert made.lanes["applies_now"].detail == why
+
+    def test_a_memory_without_a_user_file_says_so(self, tmp_path: Path) -> None:
+        made = turn(made_agent(tmp_path, {"MEMORY.md": "- The oven runs hot.\n"}), "Which prices?", session_key=MAIN)
+        assert made.lanes["applies_now"].detail == "no_user_file"
+
+    def test_a_trigger_file_that_can_t_be_read_leaves_those_of_others(self, tmp_path: Path) -> None:
+        user = "- Always give prices in euro. <!-- trigger: oven door -->\n"
+        agent = made_agent(tmp_path, {**FILES, "USER.md": user})
+        _spoil(agent.workspace / "MEMORY.md", "folder")
+        made = turn(agent, "the oven door", session_key=MAIN)
+        assert "in euro" in made.triggers
+        assert "runs hot" not in made.triggers
 
     def test_a_workspace_that_is_gone(self, tmp_path: Path) -> None:
         agent = made_agent(tmp_path)
@@ -276,6 +303,24 @@ class TestDegradations:
                 for _ in range(10)
             ]
         assert all("host beta" in one.deep for one in made)
+
+
+def _spoil(path: Path, how: str) -> None:
+    """Put something that can't be read in the place of ``path``."""
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how == "pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("no named pipes here")
+        os.mkfifo(path)
+    elif how == "loop":
+        path.symlink_to(path.name)
+    else:
+        path.write_bytes(b"- Not for you.\n")
+        path.chmod(0)
+        if os.access(path, os.R_OK):
+            pytest.skip("this user reads everything")
 
 
 def test_other_private_conversations_are_read_only_when_allowed(tmp_path: Path) -> None:
