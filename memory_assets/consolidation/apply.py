@@ -16,7 +16,7 @@ import apsw
 from memory_assets.consolidation.candidates import load_candidates
 from memory_assets.consolidation.deterministic import against_file, follow, overtaken, reduce_night
 from memory_assets.consolidation.effects import effects_of, not_brought_back
-from memory_assets.consolidation.entries import load_entries
+from memory_assets.consolidation.entries import MemoryFile, load_entries
 from memory_assets.consolidation.model_step import ask
 from memory_assets.consolidation.plan import MemoryPlan, build
 from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, PriorEntry, Refused
@@ -231,11 +231,12 @@ def _user(night: _Night, directives: Sequence[Candidate]) -> _FileWrite:
 
 
 def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_model: bool) -> _Planned:
-    file = load_entries(night.state, night.book, base.content)
+    file = load_entries(night.agent, night.state, night.book, base.content)
     if file.unwritable is not None:
         waiting = tuple(Refused(candidate.claim_id, Gate.WRITE, file.unwritable) for candidate in facts)
         return _Planned(WritePlan(base, base.content, Effects()), refused=waiting, problems=(file.unwritable,))
-    decisions, refused = _decide(night, facts, file.entries, ask_model=ask_model)
+    facts, hidden = _without_hidden(facts, file)
+    decisions, refused = _decide(night, facts, file.trusted, ask_model=ask_model)
     decisions = [_in_scope_of_priors(decision) for decision in decisions]
     plan = build(
         base.content,
@@ -244,9 +245,9 @@ def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_m
         night.agent.settings.dreaming.deep,
         day=night.day,
         mode=night.mode,
-        overtaken=not_brought_back(night.state, overtaken(file.entries)),
+        overtaken=not_brought_back(night.state, overtaken(file.trusted)),
     )
-    refused = _with_successors([*refused, *plan.refused], plan, file.entries)
+    refused = _with_successors([*refused, *hidden, *plan.refused], plan, file.trusted)
     effects = effects_of(night.state, plan, refused, mode=night.mode, now_ms=night.now_ms)
     return _Planned(
         WritePlan(base, plan.content, effects),
@@ -254,6 +255,14 @@ def _plan_memory(night: _Night, base: Base, facts: Sequence[Candidate], *, ask_m
         tuple(refused),
         plan.conflicts,
     )
+
+
+def _without_hidden(facts: Sequence[Candidate], file: MemoryFile) -> tuple[list[Candidate], list[Refused]]:
+    """Let those wait whose marker stands above lines of an untrusted writer: one marker never stands twice."""
+    taken = {key for entry in file.entries if not entry.is_trusted for key in entry.keys}
+    why = f"its marker in {MEMORY_FILE} stands above a line of an untrusted writer; delete both"
+    waiting = [Refused(one.claim_id, Gate.WRITE, why) for one in facts if one.entry_key in taken]
+    return [one for one in facts if one.entry_key not in taken], waiting
 
 
 def _decide(

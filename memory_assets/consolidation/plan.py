@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_assets.consolidation.deterministic import unclear
-from memory_assets.consolidation.entries import read_entries
 from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, Overtaken, PriorEntry, Refused
 from memory_assets.consolidation.validate import allowed_losses
 from recall_runtime.config import DeepSettings
@@ -20,9 +19,10 @@ from recall_runtime.curated.compose import (
     remove_lines,
     section_heading,
 )
+from recall_runtime.notes.curated import parse_curated
 from recall_runtime.notes.identity import normalise
 from recall_runtime.records import Anchor
-from recall_runtime.vocabulary import Gate, Operation
+from recall_runtime.vocabulary import EntryStatus, Gate, Operation
 
 RESERVED_CHARACTERS = 21  # of the budget, for a header and line ends (openclaw-algorithms 27)
 
@@ -93,7 +93,8 @@ def build(
     names = {decision.candidate.entry_key for decision in kept}
     told = [conflict for conflict in conflicts if conflict.entry_key in names]
     added = [one.candidate for one in kept if one.operation is Operation.ADDED]
-    told += [conflict for candidate in added for conflict in unclear(candidate, entries)]
+    trusted = [entry for entry in entries if entry.is_trusted]
+    told += [conflict for candidate in added for conflict in unclear(candidate, trusted)]
     return MemoryPlan(composed, tuple(kept), tuple(refused), tuple(dropped), tuple(retired), tuple(told))
 
 
@@ -214,7 +215,7 @@ def _says_so(composed: bytes | None, kept: Sequence[Decision]) -> bool:
     if not wanted:
         return True
     found: dict[str, list[str]] = {}
-    for entry in read_entries(composed or b"").entries:
-        for key in entry.keys:
+    for entry in parse_curated(composed or b"").entries:
+        for key in entry.entry_keys if entry.status is EntryStatus.ACTIVE else ():
             found.setdefault(key, []).append(normalise(entry.text))
     return all(found.get(key) == [text] for key, text in wanted.items())

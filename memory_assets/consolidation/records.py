@@ -82,6 +82,7 @@ class PriorEntry:
     observed_at: int
     day: str  # of its section or source; the order in which the budget drops
     claim_id: str | None = None
+    is_trusted: bool = True  # owner or agent by the records of who wrote its lines
 
     @property
     def is_correction(self) -> bool:
