@@ -1,13 +1,14 @@
 """The one form in which benchmarks report: a JSON line a figure.
 
-Belongs here: the record, printing, reading a run's lines back.
-Does not belong here: what is measured (one module a benchmark).
+Belongs here: the record, printing it, percentiles, the time and the memory that something took.
+Does not belong here: what is measured (one module a benchmark), keeping figures (``benchmarks.results``).
 
 A figure stands beside a floor (the least possible work) or a peer of the same run; absolute times alone say little,
 because machines differ.
 """
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -63,3 +64,9 @@ def time_each(action: Callable[[], object], times: int) -> list[float]:
         action()
         taken.append((time.perf_counter() - start) * 1000)
     return taken
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has held so far, in megabytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e6

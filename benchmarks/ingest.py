@@ -1,12 +1,11 @@
 """Taking in a year of notes and transcripts from nothing, and one more day of it.
 
 Belongs here: wall time and memory of a sync without vectors over a generated corpus.
-Does not belong here: making the corpus; ``--corpus`` names a folder that ``make_corpus.py`` wrote (365 days, seed 3).
+Does not belong here: the corpus; ``--corpus`` names one (``benchmarks.inputs``; reported: 365 days).
 """
 
 import argparse
 import json
-import resource
 import shutil
 import sys
 import tempfile
@@ -16,7 +15,8 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.figures import Figure, emit
+from benchmarks.figures import Figure, emit, peak_memory
+from benchmarks.inputs import corpus_folder
 from recall_runtime.agent import Agent
 from recall_runtime.clock import SystemClock, zone_of
 from recall_runtime.config import Settings
@@ -27,15 +27,14 @@ from recall_runtime.paths import AgentFolders
 def main(argv: list[str] | None = None) -> int:
     """Print one JSON line a figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", type=Path, help="folder written by make_corpus.py")
-    options = parser.parse_args(argv)
-    if options.corpus is None or not (options.corpus / "workspace").is_dir():
-        print(json.dumps({"name": "ingest", "skipped": "give a corpus with --corpus DIR"}))
+    parser.add_argument("--corpus", type=Path, help="a generated corpus")
+    corpus = corpus_folder(parser.parse_args(argv).corpus, "workspace", "ingest")
+    if corpus is None:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        shutil.copytree(options.corpus / "workspace", root / "workspace", symlinks=True)
-        shutil.copytree(options.corpus / "agents", root / "agents", symlinks=True)
+        shutil.copytree(corpus / "workspace", root / "workspace", symlinks=True)
+        shutil.copytree(corpus / "agents", root / "agents", symlinks=True)
         emit(_measure(root))
     return 0
 
@@ -60,14 +59,13 @@ def _measure(root: Path) -> list[Figure]:
     nothing = time.perf_counter() - start
     assert not again.changed
     assert day.transcripts_read + day.notes_read >= len(held_back) > 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     files = report.notes_read + report.transcripts_read
     return [
         Figure("ingest.whole", round(whole, 2), "s", floor=round(floor, 3), target="<= 20", note=f"{files} files"),
         Figure("ingest.entries_per_second", round(report.entries_written / whole), "1/s", target=">= 3000"),
         Figure("ingest.day", round(increment, 3), "s", target="<= 1"),
         Figure("ingest.nothing_changed", round(nothing, 3), "s"),
-        Figure("ingest.peak_memory", round(peak / 1e6), "MB", target="<= 1000"),
+        Figure("ingest.peak_memory", round(peak_memory()), "MB", target="<= 1000"),
         Figure("ingest.input", round(size / 1e6, 1), "MB"),
         Figure("ingest.index", round(folders.index_db.stat().st_size / 1e6, 1), "MB"),
     ]

@@ -1,6 +1,11 @@
-"""What benchmarks share in reading their command line: a data set that may be missing, weights for a measurement.
+"""What benchmarks share in reading their command line: inputs that may be missing, weights for a measurement.
 
-Belongs here: turning options into a file or a value. Does not belong here: reading a data set (one module each).
+Belongs here: turning options into a file, a folder or a value. Does not belong here: reading what lies there (one
+module each).
+
+A generated corpus is a folder with a made-up past of one agent: ``workspace/`` and ``agents/main/sessions/`` as they
+are at its end, ``timeline.jsonl`` with every message, write and night in order, and ``truth.json`` with what should be
+kept and the questions. Its generator isn't part of this repository.
 """
 
 import json
@@ -19,8 +24,23 @@ def data_file(given: Path | None, name: str, benchmark: str) -> Path | None:
     file = given / name if given is not None and given.is_dir() else given
     if file is not None and file.exists():
         return file
-    sys.stdout.write(json.dumps({"name": benchmark, "skipped": f"give the data set with --data {name}"}) + "\n")
+    _skipped(benchmark, f"give the data set with --data {name}")
     return None
+
+
+def corpus_folder(given: Path | None, holding: str, benchmark: str) -> Path | None:
+    """Return the generated corpus ``given`` when ``holding`` is in it.
+
+    ``None`` says that it is not there; the benchmark's line that it was skipped is printed then.
+    """
+    if given is not None and (given / holding).exists():
+        return given
+    _skipped(benchmark, f"give a generated corpus (with {holding}) with --corpus DIR")
+    return None
+
+
+def _skipped(benchmark: str, cure: str) -> None:
+    sys.stdout.write(json.dumps({"name": benchmark, "skipped": cure}) + "\n")
 
 
 def fusion_weights(text: str) -> FusionWeights | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from benchmarks.figures import Figure, emit, percentile
+from benchmarks.inputs import data_file
 from recall_runtime.agent import Agent
 from recall_runtime.clock import FixedClock
 from recall_runtime.config import Settings
@@ -93,14 +94,13 @@ def figures_of(answers: list[Answered], half: str, embedder: str) -> list[Figure
 def main(argv: list[str]) -> int:
     """Run the measurement; return 1 when the share asked for is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help=f"folder with {FILE}")
+    parser.add_argument("--data", type=Path, help=f"{FILE}, or its folder")
     parser.add_argument("--embedders", default="static", help="names, separated by commas")
     options = parser.parse_args(argv)
-    path = options.data / FILE if options.data else None
-    if path is None or not path.is_file():
-        sys.stdout.write(f"prefeval skipped: give the folder with {FILE} (--data, make bench DATA=...)\n")
+    data = data_file(options.data, FILE, "prefeval")
+    if data is None:
         return 0
-    topics = topics_of(path)
+    topics = topics_of(data)
     names = sorted(topics)
     reached = True
     for embedder in options.embedders.split(","):

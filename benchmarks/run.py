@@ -28,6 +28,7 @@ NOT_BENCHMARKS = {
     "scripted_models",
     "retrieval",
     "calibrate",
+    "wording",
 }
 INPUTS = {
     "locomo": "data",

@@ -52,7 +52,7 @@ def _batches(memories: Memories) -> list[Memories]:
 
 
 class Dreamline:
-    """Dreamline itself: the turns as session files, the public sync, the public search over a warm reader.
+    """Dreamline itself: the turns as session files, the public sync, the public search as a server asks it.
 
     Ways: "" as configured; "vectors" by cosine alone; "openclaw" the original's ranking rule without its recency
     (the talks reach back months, and a half-life of 30 days leaves only the last of them); "openclaw-recent" with it.
@@ -60,20 +60,23 @@ class Dreamline:
 
     def __init__(self, folder: Path, *, embedder: str) -> None:
         from benchmarks import retrieval
+        from recall_runtime.index import image
         from recall_runtime.index.search import search
 
-        self._kit, self._search = retrieval, search
+        self._kit, self._search, self._load_image = retrieval, search, image.load
         self._folder, self._embedder = folder, embedder
         self._askers: dict[str, Any] = {}
+        self._images: dict[str, Any] = {}
 
     def ingest(self, conversation: str, memories: Memories) -> None:
         """Sync the index over the session files. Writing them, which a host does anyway, is part of the time."""
         turns = [self._kit.Turn(**one) for one in memories]
         agent = self._kit.agent_with(self._folder / conversation, turns, embedder=self._embedder)
-        self._askers[conversation] = self._kit.asker_for(agent)[0]
+        asker = self._askers[conversation] = self._kit.asker_for(agent)[0]
+        self._images[conversation] = self._load_image(asker.reader)
 
     def search(self, conversation: str, question: str, way: str) -> list[str]:
-        """Ask as a turn does: an open reader, and all vectors in memory."""
+        """Ask with an open reader and the image of the index in memory."""
         from recall_runtime.index.ranking import FusionWeights
         from recall_runtime.vocabulary import Corpus
 
@@ -92,7 +95,7 @@ class Dreamline:
             corpus=Corpus.SESSIONS,
             connection=asker.reader,
             embedder=asker.embedder,
-            matrix=asker.matrix,
+            image=lambda _: self._images[conversation],
             weights=meaning_only if way == "vectors" else None,
         )
         return [hit.entry.message_id or "" for hit in answer.hits]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.inputs import data_file, fusion_weights
+from benchmarks.inputs import corpus_folder, data_file, fusion_weights
 from recall_runtime.index.ranking import FusionWeights
 
 
@@ -24,6 +24,21 @@ def test_without_its_data_set_a_benchmark_says_that_it_is_skipped(
     said = json.loads(capsys.readouterr().out)
     assert said["name"] == "bench"
     assert "set.json" in said["skipped"]
+
+
+def test_a_corpus_is_a_folder_that_holds_what_is_read(tmp_path: Path) -> None:
+    (tmp_path / "timeline.jsonl").touch()
+    assert corpus_folder(tmp_path, "timeline.jsonl", "bench") == tmp_path
+
+
+@pytest.mark.parametrize("given", [None, Path("no-such-folder")])
+def test_without_its_corpus_a_benchmark_says_that_it_is_skipped(
+    given: Path | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert corpus_folder(given, "timeline.jsonl", "bench") is None
+    said = json.loads(capsys.readouterr().out)
+    assert said["name"] == "bench"
+    assert "timeline.jsonl" in said["skipped"]
 
 
 @pytest.mark.parametrize(
