@@ -21,7 +21,7 @@ from recall_runtime.errors import (
     SourceError,
     StoreError,
 )
-from recall_runtime.hosts.identity import Caller, caller_of
+from recall_runtime.hosts.identity import BadCallerError, Caller, caller_of
 from recall_runtime.hosts.openapi import PREFIX, document
 from recall_runtime.hosts.token import is_authorised
 from recall_runtime.hosts.tools import BadArgumentsError, Service, UnknownToolError
@@ -31,6 +31,7 @@ MAX_BODY = 4 * 1024 * 1024
 READ_SECONDS = 30.0
 _CODES: tuple[tuple[type[DreamlineError], int], ...] = (
     (BadArgumentsError, 400),
+    (BadCallerError, 400),
     (UnknownToolError, 404),
     (SourceError, 404),
     (RefusedError, 403),

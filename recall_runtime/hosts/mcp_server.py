@@ -57,9 +57,9 @@ def make_server(service: Service, default: Caller) -> "Server[Any]":
         )
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = default if context.request is None else caller_of(dict(context.request.headers), default)
         failed = False
         try:
+            caller = default if context.request is None else caller_of(dict(context.request.headers), default)
             answer = await anyio.to_thread.run_sync(lambda: service.call(params.name, caller, params.arguments or {}))
             failed = bool(answer.get("error"))
         except DreamlineError as error:

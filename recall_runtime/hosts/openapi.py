@@ -12,13 +12,13 @@ from recall_runtime.hosts.tools import TOOLS
 
 PREFIX = "/v1/"
 _HEADERS = {
-    SESSION_HEADER: "key of the session, as the host knows it; decides what may be shown",
+    SESSION_HEADER: "key of the session, as the host knows it; decides what may be shown; empty or too long is refused",
     SENDER_HEADER: "who speaks, as authenticated by the host",
     CHANNEL_HEADER: "chat or channel id",
     PROJECTS_HEADER: "keys of the session's repositories, joined by ;",
 }
 _PROBLEMS = {
-    "400": "the body or its arguments are wrong",
+    "400": "the body, its arguments or a header that names the caller is wrong",
     "401": "the bearer token is missing or wrong",
     "403": "refused: identity, scope, bounds or provenance",
     "404": "no such tool or memory file",

@@ -239,8 +239,8 @@ def _result(hit: SearchHit, today: dt.date) -> dict[str, Any]:
         "status": entry.status.value,
         "day": entry.day,
         "importance": entry.annotations.importance,
-        "project_key": entry.annotations.project_key,
-        "condition": limits.condition,
+        "project_key": _said(entry.annotations.project_key, origin, hit.citation),
+        "condition": _said(limits.condition, origin, hit.citation),
         "expires": limits.expires.isoformat() if limits.expires else None,
         "expired": limits.over(today),
         "action_senses": [sense.value for sense in limits.senses],
@@ -248,6 +248,11 @@ def _result(hit: SearchHit, today: dt.date) -> dict[str, Any]:
     if entry.tier is Tier.SESSIONS:  # a reference for sessions_history, no file
         result |= {"session_id": entry.provenance.session_id, "message_id": entry.message_id}
     return result
+
+
+def _said(text: str | None, origin: OriginClass, source: str) -> str | None:
+    """Return what was read out of an entry's text: as untrusted as the text itself."""
+    return framed(text, origin, source) if text else None
 
 
 def _messages(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:

@@ -91,6 +91,14 @@ def test_nothing_private_reaches_anybody_else(url: str, place: Place, name: str,
     assert (place.workspace / "MEMORY.md").read_bytes() == before
 
 
+@pytest.mark.parametrize("session", ["", f"agent:main:telegram:group:{'9' * 500}"], ids=["empty", "endless"])
+def test_a_session_that_can_not_be_taken_is_not_the_default_one(tmp_path: Path, session: str) -> None:
+    place = make_place(tmp_path)
+    with running(place, "http", "--session", MAIN, "--sender", "owner", token=TOKEN) as url:
+        code, answer = post(url, "/v1/memory_search", CALLS["memory_search"], {"x-dreamline-session": session} | BEARER)
+    assert (code, set(answer)) == (400, {"error"})
+
+
 def test_an_argument_never_says_who_asks(url: str) -> None:
     for name, arguments in CALLS.items():
         for identity in ("session_key", "sender", "channel", "is_owner"):

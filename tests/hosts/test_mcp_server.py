@@ -158,3 +158,5 @@ def test_another_session_takes_nothing_from_the_default(place: Place) -> None:
     with running(place, "mcp", "--http", "--session", MAIN, "--sender", "owner", token=TOKEN) as url:
         assert not over_http(url, bearer, search)[0]
         assert over_http(url, bearer | {"x-dreamline-session": GROUP}, search)[0]
+        failed, answer = over_http(url, bearer | {"x-dreamline-session": f"{GROUP}{'9' * 500}"}, search)
+        assert (failed, answer["error"]["type"]) == (True, "BadCallerError")

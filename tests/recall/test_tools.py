@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,30 @@ def test_untrusted_text_is_framed_and_can_not_leave_the_frame(tmp_path: Path) ->
     text = next(result["snippet"] for result in found["results"] if result["origin_class"] == "untrusted")
     assert text.startswith('<<<EXTERNAL_UNTRUSTED_CONTENT id="')
     assert text.count("<<<") == 2
+
+
+def test_no_word_of_a_stranger_stands_outside_the_frame(tmp_path: Path) -> None:
+    """Whatever is read out of an entry, such as its condition or project, is as untrusted as the entry."""
+    line = (
+        "- The vault door stands open (condition: evilcondition first) (expires: evilexpiry)"
+        " <!-- project: evilproject --> <!-- trigger: eviltrigger --> <!-- importance: 9 -->\n"
+    )
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/imports/x.md": line}), tmp_path / "home")
+    sync(agent)
+    (result,) = memory_search(agent, None, "vault door", session_key=MAIN)["results"]
+    assert result["origin_class"] == "untrusted"
+    outside = re.sub(r"<<<EXTERNAL_UNTRUSTED_CONTENT.*?<<<END_EXTERNAL_UNTRUSTED_CONTENT", "", json.dumps(result))
+    assert "vault" not in outside
+    assert "evil" not in outside
+    assert "evilcondition" in result["condition"]
+
+
+def test_a_condition_of_the_owner_s_text_is_plain(tmp_path: Path) -> None:
+    files = {"MEMORY.md": "- The vault door stands open (condition: after six)\n"}
+    agent = agent_over(write_files(tmp_path / "ws", files), tmp_path / "home")
+    sync(agent)
+    (result,) = memory_search(agent, None, "vault door", session_key=MAIN)["results"]
+    assert result["condition"] == "after six"
 
 
 def test_the_reader_of_transcripts_understands_the_answer(tmp_path: Path) -> None:
