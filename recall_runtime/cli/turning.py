@@ -1,16 +1,18 @@
-"""The command ``turn``: everything a host injects for one message.
+"""The commands ``turn``, everything a host injects for one message, and ``project``, the key of a repository.
 
-Belongs here: its arguments and its answer.
-Does not belong here: the lanes (``recall.turn``).
+Belongs here: their arguments and answers.
+Does not belong here: the lanes (``recall.turn``), keys (``recall.projects``).
 """
 
 import argparse
 import functools
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recall_runtime.cli.command import Commands, Invocation, Reply, add_command, plain
+from recall_runtime.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from recall_runtime.agent import Agent
@@ -28,6 +30,10 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="the conversation begins: add the notes of two days")
     parser.add_argument(
         "--hook", action="store_true", help="be a prompt hook of Claude Code or Codex: its JSON in, its JSON out"
+    )
+    parser = add_command(commands, after, "project", project, "the key of a repository, as annotations name it")
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="any folder in it; default ."
     )
 
 
@@ -63,12 +69,22 @@ def _afterwards(agent: "Agent", result: "TurnResult", *, sync: bool) -> None:
         sync_in_background(agent)
 
 
+def project(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Print the key of a repository, for ``--project`` and for annotations; exit 1 outside any."""
+    from recall_runtime.recall.projects import repository_key
+
+    key = repository_key(arguments.folder.absolute())
+    if key is None:
+        raise WorkspaceError(f"{arguments.folder} is in no Git repository", "Name a folder inside one.")
+    return Reply({"project_key": key}, [key])
+
+
 def _hook(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Answer a host's prompt hook. Whatever goes wrong, the prompt passes: the reason stands on standard error."""
     import json
 
     from recall_runtime.errors import DreamlineError
-    from recall_runtime.hosts.prompt_hook import answer, fitted, read_call
+    from recall_runtime.hosts.prompt_hook import answer, fitted, projects_of, read_call
     from recall_runtime.recall.turn import turn as run_turn
 
     call = read_call(sys.stdin.read())
@@ -85,7 +101,7 @@ def _hook(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         session_key=arguments.session,
         channel=arguments.channel,
         sender=arguments.sender,
-        active_projects=tuple(arguments.project),
+        active_projects=(*arguments.project, *projects_of(agent, call)),
         fresh_start=call.starts_session,
         record=False,
     )

@@ -8,20 +8,25 @@ again after it was compacted or cleared), and each prompt adds only what belongs
 be read adds nothing: a hook never stands between a person and the agent.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from recall_runtime.agent import Agent
+from recall_runtime.errors import DreamlineError
 from recall_runtime.paths import note_day
 from recall_runtime.recall.bootstrap import render
+from recall_runtime.recall.projects import enter_folder, kept_projects
 from recall_runtime.recall.turn import TurnResult, memory_frame
 from recall_runtime.text.escaping import clip
 
 MAX_CONTEXT = 9_500  # characters; Claude Code shows only the start of a longer context
 BOOTSTRAP_CONTEXT = 7_000  # of them for the curated files; the rest is for project memory, notes, names and frames
+MAX_TEXT = 4_096  # of a session id or a folder
 MAX_NAMES = 200  # characters for the names of what is left out
 _BETWEEN = "\n\n"
 
@@ -35,10 +40,12 @@ class HookEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """One call of a hook: the event and the prompt (empty at the start of a session)."""
+    """One call of a hook: the event, the prompt (empty at the start of a session), the host's session, its folder."""
 
     event: HookEvent
     prompt: str = ""
+    session_id: str = ""
+    folder: str = ""
 
     @property
     def starts_session(self) -> bool:
@@ -57,7 +64,21 @@ def read_call(data: str) -> HookCall | None:
     event, prompt = record.get("hook_event_name"), record.get("prompt", "")
     if event not in tuple(HookEvent) or not isinstance(prompt, str):
         return None
-    return HookCall(HookEvent(event), prompt if event == HookEvent.PROMPT else "")
+    session_id, folder = (_text(record.get(name)) for name in ("session_id", "cwd"))
+    return HookCall(HookEvent(event), prompt if event == HookEvent.PROMPT else "", session_id, folder)
+
+
+def projects_of(agent: Agent, call: HookCall) -> tuple[str, ...]:
+    """Return the repositories the host's session is in: looked up when it starts, kept for its prompts."""
+    home = agent.folders.agent_home
+    if call.starts_session and call.session_id and call.folder:
+        with contextlib.suppress(DreamlineError, OSError):  # without it the project memory is missing, no more
+            return enter_folder(home, call.session_id, Path(call.folder))
+    return kept_projects(home, call.session_id)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= MAX_TEXT and "\x00" not in value else ""
 
 
 def fitted(agent: Agent) -> Agent:

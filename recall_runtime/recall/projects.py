@@ -3,9 +3,11 @@
 Belongs here: the repository key (openclaw-algorithms 16.1), the active set of a session (16.2), eligibility (16.3).
 Does not belong here: the annotation grammar (``recall_runtime.notes.annotations``), ranking (``recall_runtime.index``).
 
-Git runs only in ``repository_key``, which a host calls when a session enters a folder, never for a message.
+Git runs only in ``repository_key``, when a session enters a folder, never for a message.
 """
 
+import contextlib
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -13,9 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from recall_runtime.errors import ConflictError
+from recall_runtime.storage.atomic import content_hash, read_bytes, replace_file
+
 GIT_TIMEOUT_SECONDS = 4.0
 MAX_ACTIVE = 4
 MAX_SESSIONS = 64
+_TRIES = 3
 INVALID_PROJECT = "!invalid-project-annotation"
 
 _DEFAULT_PORTS = {"ssh": 22, "https": 443, "http": 80, "git": 9418}
@@ -99,10 +105,10 @@ def is_eligible(project_key: str | None, active: Iterable[str]) -> bool:
 
 
 class ActiveProjects:
-    """The repositories each session is in: at most four, most recent first; 64 sessions; not persisted."""
+    """The repositories each session is in: at most four, most recent first; of 64 sessions."""
 
-    def __init__(self) -> None:
-        self._sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+    def __init__(self, sessions: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
+        self._sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict(sessions)
 
     def enter(self, session_key: str, project_key: str | None) -> tuple[str, ...]:
         """Move ``project_key`` to the front of the session's set and return the set; no key leaves it unchanged."""
@@ -117,3 +123,45 @@ class ActiveProjects:
     def of(self, session_key: str) -> tuple[str, ...]:
         """Return the active set of the session, most recent first."""
         return self._sessions.get(session_key, ())
+
+    def dumps(self) -> bytes:
+        """Return the sets as JSON."""
+        return json.dumps(list(self._sessions.items()), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def loads(cls, data: bytes | None) -> "ActiveProjects":
+        """Return the sets in ``data``; none when there is nothing or nothing readable: they are a convenience."""
+        try:
+            rows = json.loads(data or b"[]")
+            return cls((str(session), tuple(map(str, keys))[:MAX_ACTIVE]) for session, keys in rows)
+        except (ValueError, TypeError):
+            return cls()
+
+
+def kept_file(agent_home: Path) -> Path:
+    """Return the place of the active sets of hosts that start a process for every message."""
+    return agent_home / "projects.json"
+
+
+def enter_folder(agent_home: Path, session_key: str, folder: Path) -> tuple[str, ...]:
+    """Keep that the session is in the repository of ``folder``, and return its active set. Runs Git.
+
+    Raises:
+        WorkspaceError: the state folder can't be written.
+    """
+    path, key = kept_file(agent_home), repository_key(folder)
+    for _ in range(_TRIES):
+        present = read_bytes(path)
+        projects = ActiveProjects.loads(present)
+        active = projects.enter(session_key, key)
+        with contextlib.suppress(ConflictError):  # another session began in this very moment
+            replace_file(path, projects.dumps(), expected_hash=None if present is None else content_hash(present))
+            break
+    return active
+
+
+def kept_projects(agent_home: Path, session_key: str) -> tuple[str, ...]:
+    """Return the active set that ``enter_folder`` kept for the session. Never runs Git."""
+    with contextlib.suppress(OSError):
+        return ActiveProjects.loads(read_bytes(kept_file(agent_home))).of(session_key)
+    return ()

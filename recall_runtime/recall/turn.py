@@ -30,6 +30,7 @@ from recall_runtime.recall.applies import applies_block
 from recall_runtime.recall.bootstrap import InjectedFile
 from recall_runtime.recall.deep import Decision, DeepNote
 from recall_runtime.recall.intent import asks_about_past
+from recall_runtime.recall.projects import MAX_ACTIVE
 from recall_runtime.recall.query import Turns, clean_message
 from recall_runtime.recall.reading import automatic_memory
 from recall_runtime.recall.runtime import Runtime
@@ -137,7 +138,7 @@ def turn(
         session_key: Key of the session it arrived in; decides what may be shown.
         channel: The chat or channel id, as the host knows it.
         sender: The sender's id, authenticated by the host.
-        active_projects: Keys of the session's repositories, most recent first (``recall.projects``).
+        active_projects: Keys of the session's repositories, most recent first; the first four count.
         record: Whether to write down what was shown, after the answer.
         runtime: Warm state of a server; without it everything is opened and closed here.
         fresh_start: Whether the conversation has just begun: the notes of today and yesterday are added.
@@ -158,17 +159,17 @@ def turn(
 
 def record_turn(agent: Agent, result: TurnResult) -> None:
     """Write down what ``result`` showed. Call it after the answer was given; a busy database makes it spool."""
-    from recall_runtime.signals.recalls import record_recall
+    from recall_runtime.signals.recalls import record_recalls
 
-    for shown in result.shown:
-        record_recall(
-            agent,
-            query=result.query,
-            hits=shown.hits,
-            session_key=result.session_key,
-            lane=shown.lane,
-            now_ms=agent.clock.now_ms(),
-        )
+    if not result.shown:
+        return
+    record_recalls(
+        agent,
+        query=result.query,
+        shown=[(shown.lane, shown.hits) for shown in result.shown],
+        session_key=result.session_key,
+        now_ms=agent.clock.now_ms(),
+    )
 
 
 class _Turn:
@@ -188,7 +189,7 @@ class _Turn:
         self._agent, self._runtime = agent, runtime
         self._message = plain(message)
         self._session_key, self._channel, self._sender = session_key, channel, sender
-        self._active, self._recent = tuple(active), recent
+        self._active, self._recent = tuple(dict.fromkeys(active))[:MAX_ACTIVE], recent
         self._access: Access = access_of(agent, session_key, sender)
         self._began = time.monotonic()
         self._now_ms = agent.clock.now_ms()

@@ -101,6 +101,23 @@ def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def messages() -> list[str]:
+    """Return the fixed parts of the messages in the table of errors and cures."""
+    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    table = text.split("## Errors and cures")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    parts = (
+        part.strip() for cell in cells for message in re.findall(r"`([^`]+)`", cell) for part in message.split("…")
+    )
+    return [re.sub(r" N\b|,.*", "", part) for part in parts if part]
+
+
+@pytest.mark.parametrize("message", messages())
+def test_every_message_with_a_cure_is_one_the_code_says(message: str) -> None:
+    modules = (path for folder in ("recall_runtime", "memory_assets") for path in (ROOT / folder).rglob("*.py"))
+    assert any(message in path.read_text(encoding="utf-8") for path in modules)
+
+
 def contracts() -> Iterator[tuple[str, list[str]]]:
     """Yield (dotted name below a package, argument names) of every function in the contracts of the architecture."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall_runtime.hosts.prompt_hook import MAX_CONTEXT, HookCall, HookEvent, answer, fitted, read_call
+from recall_runtime.hosts.prompt_hook import (
+    MAX_CONTEXT,
+    HookCall,
+    HookEvent,
+    answer,
+    fitted,
+    projects_of,
+    read_call,
+)
+from recall_runtime.index.sync import sync
 from recall_runtime.recall.bootstrap import InjectedFile
 from recall_runtime.recall.turn import TurnResult
 from tests.hosts.helpers import GROUP, MAIN, PRIVATE, ROOT, Place, make_place
@@ -23,6 +32,7 @@ PROMPT = {
     "hook_event_name": "UserPromptSubmit",
     "prompt": "which gate code?",
 }
+ORIGIN = "git@git.example:a/boat.git"
 START = {"session_id": "abc", "transcript_path": "t.jsonl", "cwd": ".", "hook_event_name": "SessionStart"}
 
 
@@ -77,6 +87,36 @@ def test_a_group_is_given_nothing(place: Place) -> None:
 )
 def test_a_record_that_is_not_ours_adds_nothing(place: Place, record: object) -> None:
     assert hook(place, record) == {}
+
+
+def test_the_folder_a_session_starts_in_decides_its_project_memory(tmp_path: Path) -> None:
+    """Each event is a process of its own: the prompts of a session know the repository that it was started in."""
+    place, repository = make_place(tmp_path), tmp_path / "boat"
+    line = "- Slow tests need the flag. <!-- project: git.example/a/boat --> <!-- trigger: slow tests -->\n"
+    write_files(place.workspace, {"MEMORY.md": line})
+    sync(place.agent())
+    for command in (["init", "-q", str(repository)], ["-C", str(repository), "remote", "add", "origin", ORIGIN]):
+        subprocess.run(["git", *command], check=True, capture_output=True)
+    prompt = PROMPT | {"prompt": "run the slow tests"}
+    assert hook(place, prompt) == {}
+    start = hook(place, START | {"cwd": str(repository)})["hookSpecificOutput"]["additionalContext"]
+    assert "Slow tests need the flag." in start
+    assert "Slow tests need the flag." in hook(place, prompt)["hookSpecificOutput"]["additionalContext"]
+    assert hook(place, prompt | {"session_id": "another", "cwd": str(repository)}) == {}
+
+
+ODD = [5, None, "x" * 5_000, "a\x00b", ""]
+
+
+@pytest.mark.parametrize(("field", "values"), [("session_id", ODD), ("cwd", [*ODD, "/no/such/folder"])])
+def test_an_odd_session_or_folder_costs_the_project_memory_alone(
+    tmp_path: Path, field: str, values: list[object]
+) -> None:
+    place = make_place(tmp_path)
+    for value in values:
+        call = read_call(json.dumps(START | {field: value}))
+        assert call is not None
+        assert projects_of(place.agent(), call) == ()
 
 
 def test_a_broken_installation_lets_the_prompt_pass(tmp_path: Path) -> None:

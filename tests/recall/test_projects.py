@@ -1,11 +1,22 @@
 """Project scope: repository keys and the active set (openclaw-algorithms 16; case 28)."""
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recall_runtime.recall.projects import ActiveProjects, is_eligible, key_from_remote, repository_key, split_keys
+from recall_runtime.recall.projects import (
+    ActiveProjects,
+    enter_folder,
+    is_eligible,
+    kept_projects,
+    key_from_remote,
+    repository_key,
+    split_keys,
+)
 
 SAME = (
     "https://git.example/team/tool.git",
@@ -111,6 +122,33 @@ def test_only_64_sessions_are_remembered() -> None:
         scope.enter(str(number), "a")
     assert scope.of("0") == ()
     assert scope.of("64") == ("a",)
+
+
+KEYS = st.text(st.characters(exclude_categories=()), max_size=6)
+
+
+@given(st.lists(st.tuples(KEYS, st.none() | KEYS), max_size=80))
+def test_kept_sets_are_those_that_were_entered(steps: list[tuple[str, str | None]]) -> None:
+    scope = ActiveProjects()
+    for session, key in steps:
+        scope.enter(session, key)
+    read_back = ActiveProjects.loads(scope.dumps())
+    assert [read_back.of(session) for session, _ in steps] == [scope.of(session) for session, _ in steps]
+    assert read_back.dumps() == scope.dumps()
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"5", b"[5]", b'[["a"]]', b"[[[1], 2]]", b"\xff", b"null"])
+def test_kept_sets_that_can_not_be_read_are_none(data: bytes) -> None:
+    assert ActiveProjects.loads(data).of("a") == ()
+
+
+def test_sessions_that_enter_a_folder_at_once_are_both_kept(tmp_path: Path) -> None:
+    _git(tmp_path, "init", "-q")
+    home = tmp_path / "home"
+    with ThreadPoolExecutor() as pool:
+        entered = list(pool.map(lambda name: enter_folder(home, name, tmp_path), ("one", "two")))
+    assert entered == [(f"path:{tmp_path}",)] * 2
+    assert [kept_projects(home, name) for name in ("one", "two")] == entered
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """The command ``turn``."""
 
+import contextlib
 import io
 import json
+import subprocess
+import sys
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +13,11 @@ import pytest
 
 from recall_runtime.cli.main import main
 from recall_runtime.index.sync import sync
-from recall_runtime.storage.connection import open_reader
+from recall_runtime.storage.connection import open_reader, open_writer
 from tests.support.index_agents import agent_over, write_files
 
 MAIN = "agent:main:main"
+PROMPT = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "the oven door"})
 
 
 @pytest.fixture
@@ -72,3 +77,39 @@ def test_people_see_what_each_lane_did(place: list[str], capsys: pytest.CaptureF
     assert "- The oven runs hot. (Source: MEMORY.md#L1)" in shown
     assert "# deep: skipped" in shown
     assert "# left out: USER.md, missing, 1" in shown
+
+
+def test_the_key_of_a_repository_is_printed_for_annotations(
+    place: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "boat" / "src"
+    folder.mkdir(parents=True)
+    assert main([*place, "project", str(folder)]) == 1
+    assert "no Git repository" in capsys.readouterr().err
+    subprocess.run(["git", "init", "-q", str(folder.parent)], check=True, capture_output=True)
+    assert main([*place, "project", str(folder.parent)]) == 0
+    assert capsys.readouterr().out.strip() == f"path:{folder.parent}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        pytest.param(["--json", "turn", "--session", MAIN, "the oven door"], "", id="an answer for programs"),
+        pytest.param(["turn", "--session", MAIN, "the oven door"], "", id="an answer for people"),
+        pytest.param(["turn", "--session", MAIN, "--hook"], PROMPT, id="a hook"),
+        pytest.param(["--json", "search", "--session", MAIN, "oven"], "", id="a search"),
+    ],
+)
+def test_an_answer_stands_when_its_record_can_be_written_nowhere(
+    place: list[str], tmp_path: Path, arguments: list[str], given: str
+) -> None:
+    (tmp_path / "home" / "agents" / "main" / "spool").write_text("a file in the way", encoding="utf-8")
+    command = [sys.executable, "-m", "recall_runtime.cli.main", *place]
+    with contextlib.closing(open_writer(tmp_path / "home" / "agents" / "main" / "state.sqlite")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = subprocess.run([*command, *arguments], input=given, capture_output=True, text=True, check=False)
+        other.execute("ROLLBACK")
+    assert done.returncode == 0
+    assert "runs hot" in done.stdout
+    assert done.stdout.lstrip()[0] != "{" or json.loads(done.stdout)
+    assert "can't be recorded" in done.stderr
