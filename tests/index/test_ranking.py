@@ -107,36 +107,29 @@ def test_the_original_rule_dates_plain_notes_only(path: str, age: float | None) 
     assert openclaw_mode.age_days(candidate(path), NOW) == age
 
 
-@pytest.mark.parametrize(
-    ("vector", "keyword", "age", "importance", "active", "content", "final"),
-    [
-        (0.82, 0.64, 10, None, None, 0.766, 0.607975),
-        (0.82, 0.64, 10, 9, None, 0.766, 0.729570),
-        (0.82, 0.64, 10, 9, ("p",), 0.766, 0.839005),
-        (0.82, 0.64, 10, 9, ("q",), 0.766, 0.656613),
-        (0.50, 0.0, 30, 5, None, 0.35, 0.175),
-        (0.60, 0.50, None, 10, ("p",), 0.57, 0.819375),
-    ],
-)
-def test_the_worked_table_of_section_9(
-    vector: float,
-    keyword: float,
-    age: int | None,
-    importance: int | None,
-    active: tuple[str, ...] | None,
-    content: float,
-    final: float,
-) -> None:
-    assert openclaw_mode.content_score(vector, keyword) == pytest.approx(content)
-    decayed = content * (1.0 if age is None else ranking.decay(age, 30))
-    factor = ranking.importance_factor(importance) * ranking.project_factor("p", active or ())
-    assert decayed * factor == pytest.approx(final, abs=1e-6)
-
-
 def ranked(*found: Candidate, query: str = "q", **values: object) -> list[tuple[str, float]]:
     options = {"now_ms": NOW, "half_life_days": 30.0, "active": (), "with_vectors": True, **values}
     result = openclaw_mode.rank(found, query=query, **options)  # type: ignore[arg-type] - a table of options
     return [(item.path, score) for item, score in result]
+
+
+@pytest.mark.parametrize(
+    ("vector", "keyword", "path", "importance", "active", "final"),
+    [
+        (0.82, 0.64, "memory/2026-04-01.md", None, (), 0.607975),
+        (0.82, 0.64, "memory/2026-04-01.md", 9, (), 0.729570),
+        (0.82, 0.64, "memory/2026-04-01.md", 9, ("p",), 0.839005),
+        (0.82, 0.64, "memory/2026-04-01.md", 9, ("q",), 0.656613),
+        (0.50, 0.0, "memory/2026-03-12.md", 5, (), 0.175),
+        (0.60, 0.50, "MEMORY.md", 10, ("p",), 0.819375),
+    ],
+)
+def test_the_worked_table_of_section_9(
+    vector: float, keyword: float, path: str, importance: int | None, active: tuple[str, ...], final: float
+) -> None:
+    """The text is empty and the query nowhere, so the score of the keyword lane is the one given."""
+    found = candidate(path, vector=vector, text_score=keyword, importance=importance, project_key="p")
+    assert ranked(found, query="zzz", active=active) == [(path, pytest.approx(final, abs=1e-6))]
 
 
 def test_disjoint_lanes_give_63_and_30_hundredths() -> None:
@@ -146,11 +139,11 @@ def test_disjoint_lanes_give_63_and_30_hundredths() -> None:
     assert ranked(only_vector, only_words) == [("a.md", pytest.approx(0.63)), ("b.md", pytest.approx(0.30))]
 
 
-@pytest.mark.parametrize(("content", "working"), [(0.0, 0.5), (0.4, 0.7), (1.0, 1.0)])
-def test_exact_names_come_first_with_public_score_one(content: float, working: float) -> None:
-    exact = candidate("memory/x.md", vector=content / 0.7, exact_tier=1)
-    assert ranked(candidate("b.md", vector=1.4), exact)[0] == ("memory/x.md", 1.0)
-    assert (1 + content) / 2 == pytest.approx(working)
+def test_exact_names_come_first_by_their_content_with_public_score_one() -> None:
+    exact = [
+        candidate(f"memory/{name}.md", vector=value, exact_tier=1) for name, value in (("low", 0.1), ("high", 0.9))
+    ]
+    assert ranked(candidate("b.md", vector=1.4), *exact)[:2] == [("memory/high.md", 1.0), ("memory/low.md", 1.0)]
 
 
 def test_an_old_strong_hit_ranks_below_a_fresh_good_one() -> None:
