@@ -9,10 +9,12 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from benchmarks.figures import Figure, emit, percentile
+from benchmarks.wording import drawer, vocabulary
 from recall_runtime.intents.matching import Turn, match
 from recall_runtime.intents.scopes import Scope, SenderScope, Speaker
 from recall_runtime.intents.store import IntentDraft, create
@@ -47,50 +49,13 @@ FILLER = [
     "about",
     "it",
 ]
-SYLLABLES = [
-    "ka",
-    "lo",
-    "mi",
-    "ren",
-    "tas",
-    "vel",
-    "dor",
-    "pin",
-    "sub",
-    "gar",
-    "nel",
-    "fox",
-    "hum",
-    "jas",
-    "tri",
-    "wen",
-    "zol",
-    "bra",
-    "cep",
-    "dun",
-]
 
 
-def vocabulary(size: int, generator: random.Random) -> list[str]:
-    """Return ``size`` distinct made-up words; a real vocabulary is as skewed, see ``skewed``."""
-    words: dict[str, None] = {}
-    while len(words) < size:
-        words["".join(generator.choice(SYLLABLES) for _ in range(generator.randint(2, 4)))] = None
-    return list(words)
-
-
-def skewed(words: list[str], generator: random.Random, number: int) -> list[str]:
-    """Return ``number`` words, their frequencies falling as 1/rank, as in any language."""
-    return generator.choices(words, weights=[1 / (rank + 3) for rank in range(len(words))], k=number)
-
-
-def fill(path: Path, number: int, words: list[str], generator: random.Random) -> None:
+def fill(path: Path, number: int, draw: Callable[[int], list[str]], generator: random.Random) -> None:
     """Arm ``number`` intents with one to three entries of one to three words."""
     connection = open_state(path)
     for index in range(number):
-        entries = tuple(
-            " ".join(skewed(words, generator, generator.randint(1, 3))) for _ in range(generator.randint(1, 3))
-        )
+        entries = tuple(" ".join(draw(generator.randint(1, 3))) for _ in range(generator.randint(1, 3)))
         draft = IntentDraft(f"Mention matter {index}.", entries, Scope.ANYWHERE, SenderScope.ANYONE)
         create(connection, draft, OWNER, NOW + index)
     connection.close()
@@ -122,16 +87,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(argv)
     generator = random.Random(options.seed)  # noqa: S311 - a reproducible workload
-    words = vocabulary(5_000, generator)
+    draw = drawer(vocabulary(5_000, generator), generator)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.sqlite"
-        fill(path, options.intents, words, generator)
+        fill(path, options.intents, draw, generator)
         connection = open_reader(path)
         armed = connection.execute("SELECT count(*) FROM standing_intents WHERE status = 'armed'").fetchone()
         connection.close()
-        related = [
-            " ".join([*generator.sample(FILLER, 8), *skewed(words, generator, 8)]) for _ in range(options.messages)
-        ]
+        related = [" ".join([*generator.sample(FILLER, 8), *draw(8)]) for _ in range(options.messages)]
         spent, worked, fired = timed(path, related)
         unrelated = [" ".join(generator.sample(FILLER, 14)) + f" number {n}" for n in range(100)]
         false_fires = timed(path, unrelated)[2]

@@ -92,7 +92,6 @@ def messages_and_entries(size: int) -> tuple[list[str], list[IndexEntry]]:
 def main(argv: list[str]) -> int:
     """Run the measurement; return 1 when a bound is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="not needed; the set lies in the repository")
     parser.parse_args(argv)
     try:
         embedder: Embedder | None = StaticEmbedder()
@@ -119,7 +118,7 @@ def main(argv: list[str]) -> int:
         p50, p99 = percentile(spent, 0.5), percentile(spent, 0.99)
         figures.append(Figure(f"triggers.p50_{size}_entries", p50, "ms", note="best of five a message"))
         figures.append(Figure(f"triggers.p99_{size}_entries", p99, "ms", target=f"<= {BOUND_MS:g} ms"))
-        worst = max(worst, p50)
+        worst = max(worst, p99)
     pairs = [
         (asks_about_past(str(row["message"])), bool(row["asks"])) for row in labelled("recall_intent.jsonl", "test")
     ]

@@ -1,11 +1,12 @@
 """What a turn costs: warm against its floor, with a writer at work, on a large index, and as a cold process.
 
-Belongs here: this one measurement. The floor is what no way of answering a question can leave out: the raw queries that
-the search itself sends, fully fetched, and nothing made of their rows. These are FTS5 over entries for all terms, again
-for those that name something where they differ, FTS5 over documents, the vector of the question, and the scan for the
-nearest entries among the visible ones in memory. Words are cut and filters are made before the clock starts. It is
-taken in turns with what it is compared with. Processor time stands beside wall time: on a busy machine it is the fairer
-figure. Does not belong here: correctness (``tests/recall``), the quality of answers (``benchmarks.locomo``).
+Belongs here: this one measurement. The floor are the raw queries of a question, fully fetched, and nothing made of
+their rows: FTS5 over entries for all terms, again for those that name something where they differ, FTS5 over
+documents, the vector of the question, and the scan for the nearest entries among the visible ones in memory. Words are
+cut and filters are made before the clock starts. It is taken in turns with what it is compared with, each first every
+second time. No question is asked twice, for a server keeps what it found out about words. Processor time stands beside
+wall time: on a busy machine it is the fairer figure. Does not belong here: correctness (``tests/recall``), the quality
+of answers (``benchmarks.locomo``).
 """
 
 import argparse
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.figures import Figure, emit, percentile
+from benchmarks.wording import drawer, vocabulary
 from recall_runtime.agent import Agent
 from recall_runtime.clock import SystemClock, zone_of
 from recall_runtime.config import Settings
@@ -35,28 +37,17 @@ from recall_runtime.text.words import query_terms
 
 SESSION = "agent:main:main"
 LINES_A_NOTE = 100
+QUESTIONS_A_NOTE = 10
+WARMING = 20  # questions before the clock starts
 POOL = 150
-SPARE = 4  # times as many matches are read at first, because some are not visible
-WARMING_SECONDS = 60.0
-STOP_WORDS = 150
-SYLLABLES = (
-    "ka",
-    "lo",
-    "mi",
-    "ren",
-    "tas",
-    "vel",
-    "dor",
-    "pin",
-    "sub",
-    "gar",
-    "nel",
-    "fox",
-    "hum",
-    "jas",
-    "tri",
-    "wen",
+SPARE = 4  # times as many matches are read, because some are not visible
+ENTRIES = (
+    "SELECT rowid, bm25(entries_fts, ?, ?) AS rank FROM entries_fts WHERE entries_fts MATCH ? ORDER BY rank LIMIT ?"
 )
+DOCUMENTS = "SELECT rowid, bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?"
+WARMING_SECONDS = 60.0
+WORDS = 12_000
+STOP_WORDS = 150  # the most common ones; a stop list takes those of a real language out of a question
 WRITER = """
 import sys, time
 from pathlib import Path
@@ -71,29 +62,23 @@ while True:
 """
 
 
-def words(generator: random.Random) -> tuple[Callable[[int], str], frozenset[str]]:
-    """Return a drawer of words whose frequencies fall as 1/rank, as in any language, and the most common of them.
-
-    The stop list takes the most common words of a real language out of a question, so questions here have none.
-    """
-    known = sorted({"".join(generator.choices(SYLLABLES, k=generator.randint(2, 4))) for _ in range(12_000)})
-    generator.shuffle(known)
-    weights = [1 / (rank + 3) for rank in range(len(known))]
-    common = frozenset(known[:STOP_WORDS])
-    return (lambda number: " ".join(generator.choices(known, weights, k=number))), common
-
-
 def workspace(root: Path, entries: int, generator: random.Random) -> list[str]:
     """Write ``entries`` lines of notes, ``MEMORY.md`` with triggers and ``USER.md``; return questions about them."""
-    draw, common = words(generator)
+    words = vocabulary(WORDS, generator)
+    draw_words, common = drawer(words, generator), frozenset(words[:STOP_WORDS])
+
+    def draw(number: int) -> str:
+        return " ".join(draw_words(number))
+
     (root / "memory").mkdir(parents=True)
     questions: list[str] = []
     for number in range(0, entries, LINES_A_NOTE):
         lines = [draw(generator.randint(8, 24)) for _ in range(LINES_A_NOTE)]
         day = dt.date(2020, 1, 1) + dt.timedelta(days=number // LINES_A_NOTE)
         (root / "memory" / f"{day}.md").write_text("".join(f"- {line}.\n" for line in lines), encoding="utf-8")
-        some = [word for word in generator.choice(lines).split() if word not in common]
-        questions.append(f"What did we decide about the {' '.join(generator.sample(some, min(5, len(some))))}?")
+        for line in generator.sample(lines, QUESTIONS_A_NOTE):
+            some = [word for word in line.split() if word not in common]
+            questions.append(f"What did we decide about the {' '.join(generator.sample(some, min(5, len(some))))}?")
     memory = [f"- {draw(12)}. <!-- trigger: {draw(2)}, {draw(3)} -->\n" for _ in range(100)]
     (root / "MEMORY.md").write_text("# Memory\n\n" + "".join(memory), encoding="utf-8")
     user = [f"- Always {draw(6)}.\n" for _ in range(40)]
@@ -127,10 +112,10 @@ class Floor:
         """Send the queries of one question."""
         terms, telling = self._known[question]
         if terms:
-            lanes.best_matches(self._reader, terms, SPARE * POOL)
-            if telling and telling != terms:
-                lanes.best_matches(self._reader, telling, SPARE * POOL)
-            lanes.best_documents(self._reader, terms)
+            for some in [terms, telling] if telling and telling != terms else [terms]:
+                values = lanes.BODY_WEIGHT, lanes.CONTEXT_WEIGHT, lanes.match_any(some), SPARE * POOL
+                self._reader.execute(ENTRIES, values).fetchall()
+            self._reader.execute(DOCUMENTS, (lanes.match_any(terms),)).fetchall()
         if self._embedder is not None and self._image is not None:
             self._image.nearest(self._embedder.embed_query(question), POOL, self._scope)
 
@@ -148,11 +133,12 @@ class Spent:
 
 
 def in_turns(first: Callable[[str], object], floor: Floor, questions: list[str]) -> tuple[Spent, Spent]:
-    """Return what ``first`` and the floor take for each question, one after the other: both meet the same machine."""
+    """Return what ``first`` and the floor take for each question, side by side: both meet the same machine."""
     spent = Spent(), Spent()
-    for question in questions:
+    for number, question in enumerate(questions):
         floor.prepare(question)
-        for one, action in zip(spent, (first, floor.ask), strict=True):
+        pairs = list(zip(spent, (first, floor.ask), strict=True))
+        for one, action in pairs if number % 2 else reversed(pairs):
             began, used = time.perf_counter(), time.process_time()
             action(question)
             one.wall.append((time.perf_counter() - began) * 1000)
@@ -185,7 +171,8 @@ def measured(root: Path, entries: int, embedder: str, times: int) -> list[Figure
     """Return the figures of one size."""
     generator = random.Random(7)  # noqa: S311 - a reproducible workload
     questions = workspace(root / "ws", entries, generator)
-    asked = generator.choices(questions, k=times)
+    generator.shuffle(questions)
+    warming, asked, later = questions[:WARMING], questions[WARMING:][:times], questions[WARMING + times :][:times]
     plain = [question.removeprefix("What did we decide about ") for question in asked]
     agent = agent_over(root, embedder)
     sync(agent)
@@ -202,7 +189,7 @@ def measured(root: Path, entries: int, embedder: str, times: int) -> list[Figure
             return one(message)
 
         wait_until_warm(runtime)
-        in_turns(look_up, floor, asked[:20])  # warm both
+        in_turns(look_up, floor, warming)
         spent, least = in_turns(look_up, floor, asked)
         limits = ("<= 5 ms", "<= 15 ms") if entries <= 10_000 else (None, "<= 40 ms")
         for name, share, limit in (("p50", 0.5, limits[0]), ("p99", 0.99, limits[1])):
@@ -215,11 +202,11 @@ def measured(root: Path, entries: int, embedder: str, times: int) -> list[Figure
         figures.append(Figure(f"turn.warm_{size}_no_recall_p50", percentile(quick.wall, 0.5), "ms"))
         figures.append(Figure(f"turn.warm_{size}_no_recall_p99", percentile(quick.wall, 0.99), "ms"))
         with committing(agent.folders.index_db):
-            busy, low_busy = in_turns(look_up, floor, asked)
+            busy, low_busy = in_turns(look_up, floor, later)
         for name, share, limit in (("p50", 0.5, None), ("p99", 0.99, "<= 30 ms" if entries <= 10_000 else None)):
             value, low = percentile(busy.wall, share), percentile(low_busy.wall, share)
             figures.append(Figure(f"turn.writer_{size}_{name}", value, "ms", floor=low, target=limit))
-        figures += shortlist_figures(agent, questions[:200], size)
+        figures += shortlist_figures(agent, asked[:200], size)
     floor.close()
     return figures
 
@@ -241,10 +228,10 @@ def shortlist_figures(agent: Agent, questions: list[str], size: str) -> list[Fig
 
 
 def cold(root: Path, times: int) -> list[Figure]:
-    """Return the time of whole ``dreamline turn`` processes, against an interpreter that imports numpy and pydantic."""
+    """Return the time of whole ``dreamline turn`` processes, against an interpreter that imports numpy and apsw."""
     command = [sys.executable, "-m", "recall_runtime.cli.main", "--home", str(root / "home"), "--workspace"]
     command += [str(root / "ws"), "turn", "--session", SESSION, "What did we decide about the gateway?"]
-    bare = [sys.executable, "-c", "import numpy, pydantic, apsw"]
+    bare = [sys.executable, "-c", "import numpy, apsw"]
     spent: list[list[float]] = [[], []]
     for _ in range(times):
         for place, line in enumerate((command, bare)):
@@ -265,7 +252,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sizes", default="10000,100000", help="entries, separated by commas")
     parser.add_argument("--embedder", default="static")
     parser.add_argument("--times", type=int, default=400)
-    parser.add_argument("--data", help="not needed; the workspace is made up")
     options = parser.parse_args(argv)
     for size in (int(part) for part in options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
