@@ -34,6 +34,7 @@ from recall_runtime.index.sync_report import Progress, SyncReport
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.models.registry import model_from
 from recall_runtime.signals.recalls import drain_spool
+from recall_runtime.storage.binding import take_over
 from recall_runtime.storage.connection import open_reader, query, write_transaction
 from recall_runtime.storage.locks import exclusive
 from recall_runtime.storage.schema import open_state, read_index
@@ -370,6 +371,7 @@ def _copied(agent: Agent, now_ms: int) -> Iterator[Agent]:
                 workspace.mkdir()
                 copy = past_workspace(copy, state, now_ms, workspace)
                 rewind(state, now_ms)
+        take_over(copy.folders)
         yield copy
 
 

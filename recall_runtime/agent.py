@@ -13,6 +13,7 @@ from recall_runtime.clock import Clock, SystemClock, zone_of
 from recall_runtime.config import Settings, load_settings
 from recall_runtime.errors import WorkspaceError
 from recall_runtime.paths import AgentFolders
+from recall_runtime.storage.binding import require_own_state
 
 DEFAULT_AGENT = "main"
 
@@ -48,7 +49,7 @@ def open_agent(
 
     Raises:
         ConfigError: the settings or the time zone are wrong.
-        WorkspaceError: no workspace is set, or it is no readable folder.
+        WorkspaceError: no workspace is set, it is no readable folder, or the agent's memory is of another one.
     """
     home = (home or default_home()).expanduser().resolve()
     agent_id = agent_id or os.environ.get("DREAMLINE_AGENT") or DEFAULT_AGENT
@@ -63,4 +64,5 @@ def open_agent(
             "Create it or give this user access, or pass --workspace DIR.",
         )
     folders = AgentFolders(home=home, agent_id=agent_id, workspace=root, sessions=settings.sources.session_folders)
+    require_own_state(folders)
     return Agent(folders=folders, settings=settings, zone=zone_of(settings.timezone), clock=clock or SystemClock())

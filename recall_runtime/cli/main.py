@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from recall_runtime import __version__
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         reply: Reply = arguments.run(invocation, arguments)
         show(reply, as_json=invocation.as_json)
         if reply.afterwards:
-            reply.afterwards()
+            _afterwards(reply.afterwards)
     except DreamlineError as error:
         fail(error, as_json=invocation.as_json)
         return 1
@@ -80,6 +80,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         fail(known, as_json=invocation.as_json)
         return 1
     return reply.exit_code
+
+
+def _afterwards(work: Callable[[], object]) -> None:
+    """Do what comes after an answer. The answer stands and so does the exit code, whatever happens now."""
+    try:
+        work()
+    except DreamlineError as error:
+        fail(error, as_json=False)
+    except Exception as error:  # noqa: BLE001 - ditto
+        unknown = DreamlineError(f"The answer stands, but {type(error).__name__}: {error}", "")
+        fail(_as_dreamline_error(error) or unknown, as_json=False)
 
 
 def _as_dreamline_error(error: Exception) -> DreamlineError | None:

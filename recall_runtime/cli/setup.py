@@ -20,6 +20,7 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--from-openclaw", type=Path, metavar="DIR", help="state folder or workspace of OpenClaw")
     parser.add_argument("--timezone", default=None, metavar="ZONE", help="zone of the notes (default: this machine's)")
     parser.add_argument("--sessions", type=Path, action="append", default=[], metavar="DIR", help="transcript folder")
+    parser.add_argument("--moved", action="store_true", help="the workspace's folder was moved: keep its memory")
     parser.add_argument(
         "--embedder",
         default="auto",
@@ -32,7 +33,9 @@ def init(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Write ``dreamline.toml``; create the workspace where there is none; adopt OpenClaw's history when asked."""
     from recall_runtime.agent import DEFAULT_AGENT, default_home, open_agent
     from recall_runtime.clock import zone_of
-    from recall_runtime.config import CONFIG_FILE
+    from recall_runtime.config import CONFIG_FILE, load_settings
+    from recall_runtime.paths import AgentFolders
+    from recall_runtime.storage.binding import take_over
 
     home = (invocation.home or default_home()).expanduser().resolve()
     agent_id = invocation.agent_id or DEFAULT_AGENT
@@ -51,12 +54,15 @@ def init(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         wrote = True
     else:
         wrote = False
+        named = load_settings(home, agent_id).workspace
+        if named is not None and named.expanduser().resolve() != workspace:
+            raise ConfigError(
+                f"{config} names the workspace {named}, not {workspace}",
+                "Edit the file, or give this workspace a state folder of its own with --home DIR.",
+            )
+    if arguments.moved:
+        take_over(AgentFolders(home, agent_id, workspace))
     agent = open_agent(home=home, agent_id=invocation.agent_id)
-    if agent.workspace != workspace:
-        raise ConfigError(
-            f"{config} names the workspace {agent.workspace}, not {workspace}",
-            "Edit the file, or give this workspace a state folder of its own with --home DIR.",
-        )
     data: dict[str, Any] = {
         "workspace": str(workspace),
         "config": str(config),

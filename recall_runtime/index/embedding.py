@@ -28,6 +28,8 @@ from recall_runtime.storage.connection import write_transaction
 from recall_runtime.vocabulary import EntryStatus, OriginClass, SessionKind, Tier
 
 BATCH = 256
+FIRST_WAIT_MS = 30_000
+MAX_WAIT_MS = 3_600_000
 _TO_EMBED = """
     SELECT e.entry_id, s.tier, e.origin_class, e.session_kind, e.status, e.text, e.heading_path
       FROM entries e JOIN sources s ON s.source_id = e.source_id
@@ -73,6 +75,30 @@ def identity_changed(connection: apsw.Connection, embedder: Embedder | None) -> 
         return True
     built_with = store.get_meta(connection, "embedder")
     return embedder is not None and built_with is not None and built_with != embedder.identity
+
+
+def retry_at(connection: apsw.Connection) -> int:
+    """Return the instant from which vectors that are missing are to be tried again, in milliseconds."""
+    return _failures(connection)[1]
+
+
+def note_outcome(connection: apsw.Connection, error: str | None, made: int, now_ms: int) -> None:
+    """Write down that making vectors failed, so that it is left alone for a while, or that it failed no more.
+
+    The time doubles with each failure in a row that had ``made`` nothing, from half a minute to an hour.
+    """
+    count, _ = _failures(connection)
+    if error is None and not count:
+        return
+    count = 0 if error is None else 1 if made else count + 1
+    wait = min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** min(count - 1, 20)) if count else 0
+    with write_transaction(connection):
+        store.set_meta(connection, "vector_failures", json.dumps([count, now_ms + wait if count else 0]))
+
+
+def _failures(connection: apsw.Connection) -> tuple[int, int]:
+    count, at = json.loads(store.get_meta(connection, "vector_failures") or "[0, 0]")
+    return int(count), int(at)
 
 
 def embed_missing(

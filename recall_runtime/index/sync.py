@@ -23,9 +23,10 @@ from recall_runtime.index.changed_transcripts import ChangedTranscripts
 from recall_runtime.index.changes import write_changes
 from recall_runtime.index.embedders.protocol import Embedder
 from recall_runtime.index.embedders.registry import resolve
-from recall_runtime.index.embedding import embed_missing, identity_changed
+from recall_runtime.index.embedding import embed_missing, identity_changed, note_outcome
 from recall_runtime.index.files import find_files
 from recall_runtime.index.sync_report import Progress, SyncReport
+from recall_runtime.storage.binding import claim_state, is_own_index, name_index
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.locks import exclusive
 from recall_runtime.storage.schema import open_index, open_state
@@ -47,7 +48,7 @@ def sync(
     Args:
         agent: Whose files are read.
         force: Build a new index beside the old one and swap; the same happens when the embedder or the way of
-            cutting changed.
+            cutting changed, or the index is of another workspace.
         progress: Called with (stage, done, total).
         vectors: Whether vectors are made too.
         embedder: The embedder; by default the one of the settings.
@@ -56,6 +57,7 @@ def sync(
         StoreLockedError: another sync runs for longer than we wait.
         StoreError: a database can't be used.
         EmbedderError: the named embedder isn't installed or not wholly configured.
+        WorkspaceError: the state is of another workspace.
     """
     if embedder is None and vectors:
         embedder = resolve(agent.settings.embedder)
@@ -65,7 +67,9 @@ def sync(
         contextlib.closing(open_state(agent.folders.state_db)) as state,
         contextlib.closing(open_index(agent.folders.index_db)) as index,
     ):
-        if force or identity_changed(index, embedder if vectors else None):
+        claim_state(agent.folders, state)
+        own = is_own_index(agent.folders, index)
+        if force or not own or identity_changed(index, embedder if vectors else None):
             return _rebuild(agent, state, index, embedder if vectors else None, progress)
         return _Sync(agent, state, index, embedder if vectors else None, progress).run()
 
@@ -126,6 +130,7 @@ class _Sync:
 
     def run(self) -> SyncReport:
         """Read what changed and write it."""
+        name_index(self._agent.folders, self._index)
         before = self._index.total_changes()
         if store.get_meta(self._index, "chunking") is None:
             with write_transaction(self._index):
@@ -142,6 +147,9 @@ class _Sync:
         if self._embedder is not None:
             self._make_vectors(self._embedder)
         self._report.changed = self._index.total_changes() != before
+        if self._embedder is not None:
+            report = self._report
+            note_outcome(self._index, report.vector_error, report.vectors_made, self._agent.clock.now_ms())
         return self._report
 
     def _remove_missing(self, present: Collection[str]) -> None:

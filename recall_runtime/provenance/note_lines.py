@@ -91,11 +91,11 @@ class ProvenanceHashes:
     """The hashes of all notes at one moment, for a sync that asks for each of them.
 
     Args:
-        state: The state database; read once.
+        state: The state database; read once. ``None`` before there is one.
     """
 
-    def __init__(self, state: apsw.Connection) -> None:
-        self._found = _marks(state)
+    def __init__(self, state: apsw.Connection | None) -> None:
+        self._found = _marks(state) if state is not None else {}
 
     def of(self, path: str, session_id: str | None = None) -> str:
         """Return what ``provenance_hash`` gives."""

@@ -101,6 +101,11 @@ def parse_session_key(key: str | None) -> SessionFacts:
     return facts
 
 
+def full_key(key: str, agent_id: str) -> str:
+    """Return ``key`` with the agent's id, the form in which keys are compared: ``main`` is ``agent:main:main``."""
+    return key if key.startswith("agent:") else f"agent:{agent_id}:{key}"
+
+
 def _chat_at(parts: list[str]) -> int:
     """Return the position of the word that names the type of chat, or 0."""
     return next((at for at in (1, 2) if at < len(parts) and parts[at] in _CHAT_WORDS), 0)

@@ -31,7 +31,8 @@ from recall_runtime.recall.project_memory import ProjectBlock, project_block
 from recall_runtime.recall.remembering import RememberingEmbedder
 from recall_runtime.recall.views import CuratedView, CuratedViews
 from recall_runtime.recall.workers import Workers
-from recall_runtime.storage.schema import open_state, read_index, read_state
+from recall_runtime.storage.binding import read_own_index
+from recall_runtime.storage.schema import open_state, read_state
 
 LOCAL_EMBEDDERS = frozenset({"static", "minilm", "e5"})
 BUSY_MS = 100  # how long a lane waits for a locked database
@@ -97,9 +98,10 @@ class Runtime:
         """Return this thread's reader of the index, opened again when the file was replaced.
 
         Raises:
-            StoreError: there is no index, or it can't be opened.
+            StoreError: there is no index of this workspace, or it can't be opened.
         """
-        return self._connection("index", self._agent.folders.index_db, lambda path: read_index(path, vectors=True))
+        folders = self._agent.folders
+        return self._connection("index", folders.index_db, lambda _: read_own_index(folders, vectors=True))
 
     def state_reader(self) -> apsw.Connection | None:
         """Return this thread's reader of the state database, or ``None`` before there is one.
@@ -266,7 +268,7 @@ class Runtime:
             path = self._agent.folders.index_db
             try:
                 identity = _identity(path)
-                with contextlib.closing(read_index(path, vectors=True)) as reader:
+                with contextlib.closing(read_own_index(self._agent.folders, vectors=True)) as reader:
                     loaded = image.load(reader)
                 with self._image_lock:
                     self._image = identity, loaded

@@ -15,7 +15,7 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError
 from recall_runtime.intents.scopes import Speaker
-from recall_runtime.provenance.sessions import SessionFacts, is_owner_chat, parse_session_key
+from recall_runtime.provenance.sessions import SessionFacts, full_key, is_owner_chat, parse_session_key
 from recall_runtime.vocabulary import ChatType, SessionKind, Tier
 
 LOCAL_PROVIDER = "local"
@@ -101,8 +101,11 @@ def readable_sessions(
     """Return the keys of the sessions whose transcripts a private conversation may read, and how many may not.
 
     Only private conversations of this agent's owner count. Groups, channels, other people's chats and archives whose
-    session is not known well enough are rejected; ``without`` leaves out the conversation that asks.
+    session is not known well enough are rejected; ``without`` leaves out the conversation that asks, however its key
+    is spelt.
     """
+    agent_id = agent.folders.agent_id
+    current = full_key(without, agent_id) if without else None
     allowed: set[str] = set()
     rejected = 0
     rows = reader.execute("SELECT session_key, session_kind, chat_type FROM sources WHERE tier = ?", (Tier.SESSIONS,))
@@ -113,7 +116,7 @@ def readable_sessions(
             and kind == SessionKind.INTERACTIVE
             and chat in (ChatType.DIRECT, ChatType.EXPLICIT)
         )
-        if private and key != without:
+        if private and full_key(key, agent_id) != current:
             allowed.add(key)
         else:
             rejected += not private

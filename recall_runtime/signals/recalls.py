@@ -1,19 +1,19 @@
 """Recall events: what was shown to a reply, written after the answer, never in its way.
 
-Belongs here: the record, one short transaction, the spool for the time the database is busy, recalls told by others.
-Does not belong here: counting them.
+Belongs here: the record, one short transaction, taking in what waited in the spool, recalls told by others.
+Does not belong here: the file of the spool (``signals.spool``), counting recalls.
 
 A recall event names its session by key; the kind of the session comes from the key's form, never from any text.
 Everything stored is redacted.
 """
 
 import contextlib
+import datetime as dt
 import hashlib
 import json
-import os
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -30,17 +30,19 @@ from recall_runtime.provenance.note_lines import classify_note
 from recall_runtime.provenance.paths import classify_path
 from recall_runtime.provenance.sessions import parse_session_key
 from recall_runtime.records import merge_provenance
+from recall_runtime.signals import spool
+from recall_runtime.storage.binding import read_own_index
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.locks import exclusive
-from recall_runtime.storage.schema import open_state, read_index
+from recall_runtime.storage.schema import open_state
 from recall_runtime.text.lines import without_controls
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import OriginClass, worst_origin
 
 MAX_TEXT = 800
 MAX_QUERY = 2_000
-SPOOL_FILE = "recalls.jsonl"
 _QUICK_MS = 50  # how long the write may wait before the event is spooled
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +69,45 @@ def record_recall(
 ) -> bool:
     """Write down that ``hits`` were shown for ``query``. Call it after the answer was given.
 
-    It never raises for a busy or broken database: the event waits in the spool then.
+    The same as :func:`record_recalls` for what one lane showed.
+    """
+    return record_recalls(
+        agent, query=query, shown=[(lane, hits)], session_key=session_key or session_id, now_ms=now_ms
+    )
+
+
+def record_recalls(
+    agent: Agent,
+    *,
+    query: str,
+    shown: Sequence[tuple[str, Sequence[SearchHit]]],
+    session_key: str | None,
+    now_ms: int,
+) -> bool:
+    """Write down what the lanes showed for ``query``, in one transaction. Call it after the answer was given.
+
+    It never raises for a database that is busy or broken: the events wait in the spool then. Where not even that can be
+    written, they are lost and the log says so; an answer never fails for its record.
 
     Args:
         agent: Whose memory was recalled.
         query: The question as asked.
-        hits: What was shown, best first.
+        shown: Lane (``search``, ``trigger`` or ``recall``) and what it showed, best first.
         session_key: Key of the session that asked; decides the kind of the session.
-        lane: ``search``, ``trigger`` or ``recall``.
         now_ms: The instant.
-        session_id: Of the session that asked, when known; part of the key's place in the log only.
 
     Returns:
-        Whether the event is in the database; ``False`` means it waits in the spool.
+        Whether the events are in the database; ``False`` means they wait in the spool, or are lost.
     """
-    shown = [
-        ShownHit(
-            hit.entry.path,
-            hit.entry.start_line,
-            hit.entry.end_line,
-            hit.relevance,
-            hit.entry.text,
-            hit.entry.provenance.origin_class,
-        )
-        for hit in hits
-    ]
-    return _record(agent, _event(agent, query, shown, session_key or session_id, lane, now_ms))
+    events = [_event(agent, query, [_shown(hit) for hit in hits], session_key, lane, now_ms) for lane, hits in shown]
+    return _record(agent, events)
+
+
+def _shown(hit: SearchHit) -> ShownHit:
+    entry = hit.entry
+    return ShownHit(
+        entry.path, entry.start_line, entry.end_line, hit.relevance, entry.text, entry.provenance.origin_class
+    )
 
 
 def record_external_recall(
@@ -107,7 +122,7 @@ def record_external_recall(
         Whether the event is in the database; ``False`` means it waits in the spool.
     """
     shown = [hit for result in results if (hit := _resolve(agent, result)) is not None]
-    return _record(agent, _event(agent, query, shown, session_key, "search", at_ms))
+    return _record(agent, [_event(agent, query, shown, session_key, "search", at_ms)])
 
 
 def drain_spool(agent: Agent) -> int:
@@ -116,24 +131,41 @@ def drain_spool(agent: Agent) -> int:
     Raises:
         StoreError: the database can't be used; the spool is left as it is.
     """
-    spool = agent.folders.spool / SPOOL_FILE
-    taken = spool.with_suffix(".draining")
-    if not (spool.exists() or taken.exists()):
+    folder = agent.folders.spool
+    if not folder.exists():
         return 0
-    with exclusive(agent.folders.spool / "drain.lock", what="Draining the spool", wait_seconds=5.0):
-        if not taken.exists():  # one is left over where a drain was killed; it is finished first
-            with contextlib.suppress(FileNotFoundError):
-                spool.rename(taken)
-        if not taken.exists():
+    with exclusive(folder / "drain.lock", what="Draining the spool", wait_seconds=5.0):
+        file = spool.taken(folder)
+        if file is None:
             return 0
-        events, damaged = _read_spool(taken)
+        damaged: list[str] = []
+        known: set[str] = set()
         with contextlib.closing(open_state(agent.folders.state_db)) as state, write_transaction(state):
-            written = sum(_insert(state, event) for event in events)
-        if damaged:
-            with taken.with_suffix(".damaged").open("a", encoding="utf-8") as stream:
-                stream.writelines(damaged)
-        taken.unlink()
-    return written
+            damaged += [line for line in spool.lines_of(file) if not _take_in(state, line, known)]
+        spool.finish(folder, damaged)
+    return len(known)
+
+
+def _take_in(state: apsw.Connection, line: str, known: set[str]) -> bool:
+    """Write the event of one spooled line unless it is ``known``; return ``False`` for a line that is none."""
+    try:
+        event = json.loads(line)
+        mark = str(event.get("event") or line)
+        if mark not in known:
+            dt.date.fromisoformat(event["day"])
+            with state:  # a savepoint: a bad hit leaves no half event
+                _insert(state, event)
+            known.add(mark)
+    except (*_NOT_AN_EVENT, RecursionError):
+        return False
+    return True
+
+
+# what a line raises that is well-formed JSON with a missing or wrong value
+_NOT_AN_EVENT = (
+    AttributeError, KeyError, OverflowError, TypeError, ValueError,
+    apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError,
+)  # fmt: skip
 
 
 def _event(
@@ -172,19 +204,25 @@ def _short(text: str, limit: int) -> str:
     return text[: safe_cut(text, limit)]
 
 
-def _record(agent: Agent, event: dict[str, Any]) -> bool:
+def _record(agent: Agent, events: Sequence[Mapping[str, Any]]) -> bool:
     try:
         with contextlib.closing(open_state(agent.folders.state_db)) as state:
             state.set_busy_timeout(_QUICK_MS)
             with write_transaction(state):
-                _insert(state, event)
-    except (StoreError, apsw.Error, OSError):
-        _spool(agent.folders.spool, event)
-        return False
-    return True
+                for event in events:
+                    _insert(state, event)
+    except (StoreError, apsw.Error, OSError) as error:
+        problem = error
+    else:
+        return True
+    try:
+        spool.append(agent.folders.spool, events)
+    except (StoreError, OSError) as error:
+        _log.warning("A recall can't be recorded, neither in the database (%s) nor in the spool (%s)", problem, error)
+    return False
 
 
-def _insert(state: apsw.Connection, event: Mapping[str, Any]) -> bool:
+def _insert(state: apsw.Connection, event: Mapping[str, Any]) -> None:
     state.execute(
         "INSERT INTO recall_events(at, day, query, query_hash, session_key, session_kind, lane)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -199,36 +237,6 @@ def _insert(state: apsw.Connection, event: Mapping[str, Any]) -> bool:
             for rank, hit in enumerate(event["hits"], start=1)
         ),
     )
-    return True
-
-
-def _spool(folder: Path, event: Mapping[str, Any]) -> None:
-    """Append one line; a single write of a whole line keeps lines of several processes apart."""
-    folder.mkdir(parents=True, exist_ok=True)
-    line = (json.dumps(event, ensure_ascii=False) + "\n").encode("utf-8")
-    descriptor = os.open(folder / SPOOL_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
-
-
-_FIELDS = frozenset({"at", "day", "query", "query_hash", "session_key", "session_kind", "lane", "hits"})
-
-
-def _read_spool(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    events: dict[str, dict[str, Any]] = {}
-    damaged: list[str] = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if isinstance(event, dict) and set(event) >= _FIELDS:
-            events.setdefault(str(event.get("event", len(events))), event)
-        elif line.strip():
-            damaged.append(line)
-    return list(events.values()), damaged
 
 
 def _resolve(agent: Agent, result: Mapping[str, Any]) -> ShownHit | None:
@@ -272,7 +280,7 @@ def _from_file(agent: Agent, path: str, start: int, end: int) -> tuple[str, Orig
 def _from_index(agent: Agent, path: str, start: int, end: int) -> tuple[str, OriginClass] | None:
     if not agent.folders.index_db.exists():
         return None
-    with contextlib.closing(read_index(agent.folders.index_db)) as reader:
+    with contextlib.closing(read_own_index(agent.folders)) as reader:
         rows = list(
             reader.execute(
                 "SELECT e.text, e.origin_class FROM entries e JOIN sources s ON s.source_id = e.source_id"

@@ -19,7 +19,7 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.config import ExcludeSessions
 from recall_runtime.paths import SESSIONS_PREFIX
-from recall_runtime.provenance.sessions import SessionFacts, classify_session, read_session_store
+from recall_runtime.provenance.sessions import SessionFacts, classify_session, full_key, read_session_store
 from recall_runtime.storage.atomic import read_bytes
 from recall_runtime.storage.connection import query
 from recall_runtime.transcripts.timestamps import instant_of
@@ -124,7 +124,7 @@ def find_session(agent: Agent, session_key: str | None, session_id: str | None) 
     for folder in agent.folders.sessions:
         if session_id is None:
             known = stores.of(folder).values()
-            match = next((facts for facts in known if facts.session_key == session_key), None)
+            match = next((facts for facts in known if _is_of(facts, session_key, agent.folders.agent_id)), None)
             session_id = match.session_id if match is not None else None
         if session_id is None or "/" in session_id or "\\" in session_id:
             continue
@@ -133,6 +133,12 @@ def find_session(agent: Agent, session_key: str | None, session_id: str | None) 
                 facts = stores.of(candidate.parent).get(session_id)
                 return candidate, facts or classify_session(session_id, session_key)
     return None
+
+
+def _is_of(facts: SessionFacts, session_key: str | None, agent_id: str) -> bool:
+    if facts.session_key is None or session_key is None:
+        return False
+    return full_key(facts.session_key, agent_id) == full_key(session_key, agent_id)
 
 
 def _escaped(session_id: str) -> str:

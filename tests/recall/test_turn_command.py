@@ -5,7 +5,6 @@ import io
 import json
 import subprocess
 import sys
-import subprocess
 from pathlib import Path
 from typing import Any
 

@@ -95,3 +95,23 @@ def test_only_private_conversations_are_a_source_and_never_the_current_one(tmp_p
     assert everywhere == {"agent:main:main", "agent:main:telegram:direct:ada"}
     assert others == {"agent:main:telegram:direct:ada"}
     assert rejected == 3
+
+
+@pytest.mark.parametrize(
+    ("stored", "asking"),
+    [
+        pytest.param("agent:main:main", "main", id="the host leaves the agent out"),
+        pytest.param("main", "agent:main:main", id="the transcript leaves the agent out"),
+        pytest.param("agent:main:main:thread:5", "main:thread:5", id="the key of a thread"),
+        pytest.param("telegram:direct:ada", "agent:main:telegram:direct:ada", id="a direct chat"),
+    ],
+)
+def test_the_current_conversation_is_known_however_its_key_is_spelt(tmp_path: Path, stored: str, asking: str) -> None:
+    sessions = tmp_path / "sessions"
+    write_session(sessions, "s1", [("user", "We decided that the garden pump is violet.")], key=stored)
+    settings = OWNER | {"search": {"remember_across_conversations": True}}
+    agent = agent_over(write_files(tmp_path / "ws", {}), tmp_path / "home", settings=settings, sessions=sessions)
+    sync(agent)
+    question = "What did we decide about the garden pump?"
+    assert "violet" not in turn(agent, question, session_key=asking, record=False).text
+    assert "violet" in turn(agent, question, session_key="agent:main:main:thread:9", record=False).text
