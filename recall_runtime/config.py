@@ -24,7 +24,10 @@ _NOT_SETTINGS = frozenset({"DREAMLINE_HOME", "DREAMLINE_AGENT", "DREAMLINE_UI_PO
 
 @dataclass(frozen=True)
 class EmbedderSettings(Section):
-    """Which embedder makes the vectors. Changing it makes the next sync build a new index beside the old."""
+    """Which embedder makes the vectors. Changing it makes the next sync build a new index beside the old.
+
+    ``automatic``: ``init`` chose the name; where that embedder is missing, words alone answer and say so.
+    """
 
     name: Literal[
         "static",
@@ -40,6 +43,7 @@ class EmbedderSettings(Section):
         "mistral",
         "deepinfra",
     ] = "static"
+    automatic: bool = False
     model: str = ""
     base_url: str = ""
     api_key_env: str = ""
@@ -47,6 +51,11 @@ class EmbedderSettings(Section):
     batch_size: Annotated[int, Range(ge=1, le=2048)] = 64
     timeout_seconds: Annotated[float, Range(gt=0)] = 30.0
     cache_entries: Annotated[int, Range(ge=0)] = 50_000
+
+    @property
+    def is_named(self) -> bool:
+        """Whether somebody named the embedder: then its failure is an error, else it only degrades."""
+        return "name" in self.model_fields_set and not self.automatic
 
 
 @dataclass(frozen=True)

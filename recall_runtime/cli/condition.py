@@ -129,8 +129,14 @@ def _against_disk(agent: Agent) -> dict[str, Any]:
         report = compare(agent)
     except (DreamlineError, OSError) as error:
         return {"disk": {"state": "unknown", "error": str(error)}}
-    counted = {"new": len(report.new), "changed": len(report.changed), "gone": len(report.gone)}
-    return {"disk": {"state": "current" if not any(counted.values()) else "behind", **counted}}
+    counted = {
+        "new": len(report.new),
+        "changed": len(report.changed),
+        "gone": len(report.gone),
+        "reclassified": len(report.reclassified),
+    }
+    behind = any(counted.values()) or report.outdated
+    return {"disk": {"state": "behind" if behind else "current", **counted, "rebuild": report.outdated}}
 
 
 def _sources(_agent: Agent, connection: apsw.Connection) -> dict[str, Any]:
@@ -219,7 +225,8 @@ def _index_lines(index: dict[str, Any]) -> Iterator[str]:
     yield f"indexed     {counts(index['sources'])}"
     disk = index["disk"]
     if disk["state"] == "behind":
-        changes = counts({name: disk[name] for name in ("new", "changed", "gone") if disk[name]})
+        kinds = ("new", "changed", "gone", "reclassified", "rebuild")
+        changes = counts({name: int(disk[name]) for name in kinds if disk[name]})
         yield f"on disk     {changes} since the last sync; run `dreamline index`"
     elif disk["state"] == "unknown":
         yield f"on disk     can't be compared: {disk['error']}"

@@ -47,7 +47,7 @@ def init(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         tree = {
             "workspace": str(workspace),
             "timezone": zone,
-            "embedder": {"name": _embedder(arguments.embedder)},
+            "embedder": _embedder(arguments.embedder),
             "sources": {"session_folders": [str(folder) for folder in sessions]},
         }
         _create(workspace, config, tree)
@@ -115,12 +115,13 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _embedder(wanted: str) -> str:
+def _embedder(wanted: str) -> dict[str, Any]:
+    """Return the section of the embedder; a name chosen here is marked as nobody's wish."""
     if wanted != "auto":
-        return wanted
+        return {"name": wanted}
     from recall_runtime.index.embedders.registry import best_installed
 
-    return best_installed()
+    return {"name": best_installed(), "automatic": True}
 
 
 def _machine_zone() -> str:

@@ -26,7 +26,7 @@ from recall_runtime.hosts.identity import Caller
 from recall_runtime.hosts.intent_tool import intent
 from recall_runtime.index.freshness import sync_in_background
 from recall_runtime.recall.runtime import Runtime
-from recall_runtime.recall.workers import LaneTimeoutError
+from recall_runtime.recall.workers import LaneHangsError, LaneTimeoutError
 from recall_runtime.remember.request import remember
 
 CALL_SECONDS = 30.0
@@ -99,14 +99,16 @@ class Service:
             self.runtime.afterwards(self._refresh)
         return answer
 
-    def in_worker(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run ``work`` in a worker of the warm state, whose connections outlive the thread of a request.
+    def in_worker(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Run ``work`` of the tool ``name`` in a worker of the warm state: its connections outlive a request's thread.
 
         Raises:
-            StoreLockedError: it took too long.
+            StoreLockedError: it took too long, or an earlier call of that tool still hangs.
         """
         try:
-            return self.runtime.workers.run(work, CALL_SECONDS)
+            return self.runtime.workers.run(work, CALL_SECONDS, name)
+        except LaneHangsError as error:
+            raise StoreLockedError(f"An earlier call of {name} still hangs", "Try again later.") from error
         except LaneTimeoutError as error:
             raise StoreLockedError(f"It took longer than {CALL_SECONDS:.0f} s", "Try again later.") from error
 
@@ -120,6 +122,7 @@ def _search(service: Service, caller: Caller, asked: SearchArguments) -> dict[st
     from recall_runtime.recall.tools import memory_search
 
     return service.in_worker(
+        "memory_search",
         lambda: memory_search(
             service.agent,
             service.runtime,
@@ -130,7 +133,7 @@ def _search(service: Service, caller: Caller, asked: SearchArguments) -> dict[st
             min_score=asked.min_score,
             corpus=asked.corpus,
             active_projects=caller.projects,
-        )
+        ),
     )
 
 
@@ -138,6 +141,7 @@ def _get(service: Service, caller: Caller, asked: GetArguments) -> dict[str, Any
     from recall_runtime.recall.tools import memory_get
 
     return service.in_worker(
+        "memory_get",
         lambda: memory_get(
             service.agent,
             service.runtime,
@@ -146,7 +150,7 @@ def _get(service: Service, caller: Caller, asked: GetArguments) -> dict[str, Any
             sender=caller.sender,
             from_line=asked.from_line,
             lines=asked.lines,
-        )
+        ),
     )
 
 
@@ -154,6 +158,7 @@ def _history(service: Service, caller: Caller, asked: HistoryArguments) -> dict[
     from recall_runtime.recall.tools import sessions_history
 
     return service.in_worker(
+        "sessions_history",
         lambda: sessions_history(
             service.agent,
             service.runtime,
@@ -163,7 +168,7 @@ def _history(service: Service, caller: Caller, asked: HistoryArguments) -> dict[
             message_id=asked.message_id,
             before=asked.before,
             after=asked.after,
-        )
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError, SourceError
 from recall_runtime.index.cutting import safe_cut
 from recall_runtime.paths import SESSIONS_PREFIX, PathKind, kind_of, normalise
+from recall_runtime.storage.atomic import read_regular
 
 DEFAULT_LINES = 120
 MAX_CHARACTERS = 12_000
@@ -83,7 +84,7 @@ def get(agent: Agent, path: str, from_line: int = 1, lines: int | None = None) -
     """
     file = memory_file(agent, path)
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist", "Look the path up with `search`.") from error
     except OSError as error:

@@ -56,11 +56,13 @@ def sync(
     Raises:
         StoreLockedError: another sync runs for longer than we wait.
         StoreError: a database can't be used.
-        EmbedderError: the named embedder isn't installed or not wholly configured.
+        EmbedderError: the named embedder isn't installed or not wholly configured. One that nobody named degrades: the
+            report says why there are no vectors.
         WorkspaceError: the state is of another workspace.
     """
+    missing = None
     if embedder is None and vectors:
-        embedder = resolve(agent.settings.embedder)
+        embedder, missing = _embedder(agent)
     home = agent.folders.agent_home
     with (
         exclusive(home / "index.lock", what="Index sync", wait_seconds=LOCK_WAIT_SECONDS),
@@ -70,8 +72,24 @@ def sync(
         claim_state(agent.folders, state)
         own = is_own_index(agent.folders, index)
         if force or not own or identity_changed(index, embedder if vectors else None):
-            return _rebuild(agent, state, index, embedder if vectors else None, progress)
-        return _Sync(agent, state, index, embedder if vectors else None, progress).run()
+            report = _rebuild(agent, state, index, embedder if vectors else None, progress)
+        else:
+            report = _Sync(agent, state, index, embedder if vectors else None, progress).run()
+    return replace(report, vector_error=missing) if missing else report
+
+
+def _embedder(agent: Agent) -> tuple[Embedder | None, str | None]:
+    """Return the embedder of the settings, and why there is none where nobody named one.
+
+    Raises:
+        EmbedderError: the named embedder can't be used.
+    """
+    try:
+        return resolve(agent.settings.embedder), None
+    except EmbedderError as error:
+        if agent.settings.embedder.is_named:
+            raise
+        return None, str(error)
 
 
 def _rebuild(

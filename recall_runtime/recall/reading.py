@@ -5,6 +5,7 @@ Does not belong here: who may ask (``recall.visibility``), ranking (``index.sear
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import apsw
 
@@ -17,8 +18,11 @@ from recall_runtime.notes.blocks import read_note
 from recall_runtime.notes.conditions import is_over
 from recall_runtime.provenance.note_lines import origins_of
 from recall_runtime.recall.deep import Memory
+from recall_runtime.recall.live import with_live_classes
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.visibility import Access, readable_sessions
+from recall_runtime.storage.atomic import read_regular
+from recall_runtime.storage.connection import one_state
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, OriginClass
 
@@ -38,22 +42,24 @@ def answer_for(
     include_untrusted: bool = True,
     sessions: frozenset[str] | None = None,
 ) -> SearchAnswer:
-    """Search with the warm state of ``runtime``."""
+    """Search with the warm state of ``runtime``. Each hit has the class that the records of this moment give it."""
     reader = runtime.index_reader()
     embedder, problem = runtime.embedder()
-    return search(
-        agent,
-        query,
-        max_results=max_results,
-        min_score=min_score,
-        corpus=corpus,
-        active_projects=active,
-        include_untrusted=include_untrusted,
-        sessions=sessions,
-        connection=reader,
-        embedder="configured" if problem else embedder,
-        image=runtime.image,
-    )
+    with one_state(reader):
+        answer = search(
+            agent,
+            query,
+            max_results=max_results,
+            min_score=min_score,
+            corpus=corpus,
+            active_projects=active,
+            include_untrusted=include_untrusted,
+            sessions=sessions,
+            connection=reader,
+            embedder="configured" if problem else embedder,
+            image=runtime.image,
+        )
+        return replace(answer, hits=with_live_classes(agent, runtime.state_reader(), reader, answer.hits))
 
 
 def automatic_memory(
@@ -124,5 +130,5 @@ def line_classes(agent: Agent, state: apsw.Connection | None, path: str) -> tupl
         RefusedError: the path is no memory file.
         OSError: it can't be read.
     """
-    data = reading.memory_file(agent, path).read_bytes()
+    data = read_regular(reading.memory_file(agent, path))
     return origins_of(agent.workspace, state, path, data, read_note(data, path=path))

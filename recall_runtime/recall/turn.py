@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -21,7 +21,6 @@ from recall_runtime.clock import day_of
 from recall_runtime.errors import DreamlineError, StoreLockedError
 from recall_runtime.index.embedders.protocol import plain
 from recall_runtime.index.hits import SearchHit
-from recall_runtime.intents import matching
 from recall_runtime.notes.conditions import is_over
 from recall_runtime.notes.markers import RELEVANT_MEMORIES_TAG
 from recall_runtime.paths import USER_FILE
@@ -30,14 +29,19 @@ from recall_runtime.recall.applies import applies_block
 from recall_runtime.recall.bootstrap import InjectedFile
 from recall_runtime.recall.deep import Decision, DeepNote
 from recall_runtime.recall.intent import asks_about_past
+from recall_runtime.recall.live import is_row_of, same_records
 from recall_runtime.recall.projects import MAX_ACTIVE
 from recall_runtime.recall.query import Turns, clean_message
 from recall_runtime.recall.reading import automatic_memory
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.views import CuratedView, stamp_of
 from recall_runtime.recall.visibility import Access, Audience, access_of, speaker_of
-from recall_runtime.recall.workers import LaneTimeoutError
+from recall_runtime.recall.workers import LaneHangsError, LaneTimeoutError
+from recall_runtime.storage.connection import one_state, query
 from recall_runtime.vocabulary import SessionKind
+
+if TYPE_CHECKING:
+    from recall_runtime.intents.matching import IntentMatch
 
 T = TypeVar("T")
 FILES_SECONDS = 0.5
@@ -47,6 +51,7 @@ RECORD_SECONDS = 1.0
 SEARCH_SECONDS = 2.0  # lane 2 without a model
 GRACE_SECONDS = 0.3  # for the client of a model to give up on its own
 WHOLE_SECONDS = 3.0  # without lane 2's own limit
+STILL_HANGS = "not begun: an earlier one still hangs"
 _OURS = (DreamlineError, apsw.Error, OSError, ValueError)
 
 
@@ -108,7 +113,7 @@ class TurnResult:
     query: str = ""
     session_key: str | None = None
     shown: tuple[Shown, ...] = ()
-    fired: matching.IntentMatch | None = None
+    fired: "IntentMatch | None" = None
 
     @property
     def text(self) -> str:
@@ -149,7 +154,7 @@ def turn(
             result = _Turn(agent, own, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
             if record:
                 with contextlib.suppress(Exception):  # the answer stands, whatever happens to its record
-                    own.workers.run(lambda: record_turn(agent, result), RECORD_SECONDS)
+                    own.workers.run(lambda: record_turn(agent, result), RECORD_SECONDS, "record")
             return result
     result = _Turn(agent, runtime, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
     if record and result.shown:
@@ -233,7 +238,9 @@ class _Turn:
         began = time.perf_counter()
         decision, detail, result = "ran", "", None
         try:
-            result = self._runtime.workers.run(work, max(0.0, seconds))
+            result = self._runtime.workers.run(work, max(0.0, seconds), lane)
+        except LaneHangsError:
+            decision, detail = "timeout", STILL_HANGS
         except LaneTimeoutError:
             decision, detail = "timeout", f"not done within {max(0.0, seconds):.3g} s"
         except StoreLockedError as error:
@@ -316,15 +323,16 @@ class _Turn:
     def _find_triggers(self) -> triggers.TriggerBlock:
         settings = self._agent.settings.triggers
         reader = self._runtime.index_reader()
-        hits = self._runtime.trigger_set(reader).hits(
-            clean_message(self._message),
-            threshold=settings.threshold,
-            max_entries=settings.max_entries,
-            active=self._active,
-        )
-        today = day_of(self._now_ms, self._agent.zone)
-        valid = tuple(hit for hit in hits if not is_over(hit.entry.text, today))
-        live = tuple(hit for hit in valid if self._is_live(reader, hit))
+        with one_state(reader):
+            hits = self._runtime.trigger_set(reader).hits(
+                clean_message(self._message),
+                threshold=settings.threshold,
+                max_entries=settings.max_entries,
+                active=self._active,
+            )
+            today = day_of(self._now_ms, self._agent.zone)
+            valid = tuple(hit for hit in hits if not is_over(hit.entry.text, today))
+            live = tuple(hit for hit in valid if self._is_live(reader, hit))
         if len(valid) < len(hits):
             self._omissions.append(Omission(Lane.TRIGGERS, "expired", len(hits) - len(valid)))
         if len(live) < len(valid):
@@ -332,27 +340,27 @@ class _Turn:
         return triggers.trigger_block(live, settings.max_characters)
 
     def _is_live(self, reader: apsw.Connection, hit: triggers.TriggerHit) -> bool:
-        """Whether the file still says so: the index may be older than a consolidation or the owner's hand."""
-        path = hit.entry.path
-        rows = reader.execute("SELECT mtime_ns, size FROM sources WHERE path = ?", (path,)).fetchall()
+        """Whether the file and the records of writes still say so: the index may be older than either."""
+        path, state = hit.entry.path, self._runtime.state_reader()
+        rows = query(reader, "SELECT mtime_ns, size, provenance_hash, session_id FROM sources WHERE path = ?", (path,))
         try:
             stamp = stamp_of(self._agent.workspace / path)
             if stamp is None:
                 return False
-            if rows and tuple(rows[0]) == stamp[:2]:
+            if rows and rows[0][:2] == stamp[:2] and same_records(state, path, *rows[0][2:]):
                 return True
-            view = self._runtime.views.load(self._agent, path, self._runtime.state_reader())
+            view = self._runtime.views.load(self._agent, path, state)
         except OSError:  # other files' entries still stand
             return False
         if view is None or view.file.conflicted:
             return False
         active = self._active if path != USER_FILE else ()
         return any(
-            entry.text.startswith(hit.entry.text) and view.reason_against(entry, active) is None
+            is_row_of(entry.text, hit.entry.text) and view.reason_against(entry, active) is None
             for entry in view.file.entries
         )
 
-    def _intents(self) -> matching.IntentMatch | None:
+    def _intents(self) -> "IntentMatch | None":
         if not self._access.is_private:
             self._skip(Lane.INTENTS, self._access.reason)
             return None
@@ -369,10 +377,12 @@ class _Turn:
             self._skip(Lane.INTENTS, found.skipped)
         return found
 
-    def _match_intents(self, ends_at: float) -> matching.IntentMatch | None:
+    def _match_intents(self, ends_at: float) -> "IntentMatch | None":
         state = self._runtime.state_reader()
         if state is None or not state.execute(_ANY_INTENT).fetchall():
             return None
+        from recall_runtime.intents import matching  # most owners have none, and a new process would wait for it
+
         asked = matching.Turn(
             self._message,
             speaker_of(self._access, self._session_key, self._channel, self._sender),
@@ -422,7 +432,8 @@ class _Turn:
         )
         if note is None:
             cancel.set()
-            if self._reports[Lane.DEEP].decision == "timeout":
+            report = self._reports[Lane.DEEP]
+            if report.decision == "timeout" and report.detail != STILL_HANGS:
                 lane.note_timeout(self._now_ms)
             return None
         detail = self._runtime.model_problem or note.detail

@@ -4,7 +4,8 @@ Belongs here: worker threads that can be left behind, the error for a piece of w
 Does not belong here: what the work is, how long it may take (``recall.turn``).
 
 A read from a dead disk can't be cancelled, only abandoned: the worker that hangs is given up and a new one takes its
-place. Workers are daemon threads, so a hanging one never keeps the process alive.
+place, for other lanes. A lane whose earlier work still hangs isn't begun again, so it holds one thread and not one more
+with every turn. Workers are daemon threads, so a hanging one never keeps the process alive.
 """
 
 import queue
@@ -13,11 +14,14 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-MAX_ABANDONED = 16  # hanging threads at a time; beyond it lanes fail at once instead of piling up more
 
 
 class LaneTimeoutError(Exception):
     """The work was not done within its time; it may still end later, and nobody looks at what it gives."""
+
+
+class LaneHangsError(LaneTimeoutError):
+    """The work was not begun: earlier work of the same lane still hangs."""
 
 
 class _Task(Generic[T]):
@@ -78,21 +82,21 @@ class Workers:
         self._at_end = at_end
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
-        self._abandoned: list[_Worker] = []
+        self._hanging: dict[str, list[_Worker]] = {}
         self._closed = False
 
-    def run(self, work: Callable[[], T], seconds: float) -> T:
-        """Return what ``work`` gives.
+    def run(self, work: Callable[[], T], seconds: float, lane: str) -> T:
+        """Return what ``work`` of ``lane`` gives.
 
         Raises:
-            LaneTimeoutError: it took longer than ``seconds``, or too many others hang already.
+            LaneTimeoutError: it took longer than ``seconds``, or earlier work of the lane still hangs.
         """
-        worker = self._take()
+        worker = self._take(lane)
         task = worker.submit(work)
         try:
             result = task.wait(seconds)
         except LaneTimeoutError:
-            self._abandon(worker)
+            self._abandon(worker, lane)
             raise
         except BaseException:
             self._give_back(worker)
@@ -110,13 +114,14 @@ class Workers:
         for worker in idle:
             worker.thread.join(1.0)
 
-    def _take(self) -> _Worker:
+    def _take(self, lane: str) -> _Worker:
         with self._lock:
+            hanging = [worker for worker in self._hanging.pop(lane, ()) if worker.thread.is_alive()]
+            if hanging:
+                self._hanging[lane] = hanging
+                raise LaneHangsError
             if self._idle:
                 return self._idle.pop()
-            self._abandoned = [worker for worker in self._abandoned if worker.thread.is_alive()]
-            if len(self._abandoned) >= MAX_ABANDONED:
-                raise LaneTimeoutError
         return _Worker(self._at_end)
 
     def _give_back(self, worker: _Worker) -> None:
@@ -126,7 +131,7 @@ class Workers:
                 return
         worker.end()
 
-    def _abandon(self, worker: _Worker) -> None:
+    def _abandon(self, worker: _Worker, lane: str) -> None:
         worker.end()  # it ends as soon as its task lets go of it
         with self._lock:
-            self._abandoned.append(worker)
+            self._hanging.setdefault(lane, []).append(worker)

@@ -107,6 +107,6 @@ def test_status_says_when_the_disk_is_ahead_of_the_index(tmp_path: Path) -> None
     dreamline(*common, "index", cwd=tmp_path)
     states.append(json.loads(dreamline(*common, "status", "--json", cwd=tmp_path).stdout)["index"]["disk"])
     assert states == [
-        {"state": "behind", "new": 1, "changed": 0, "gone": 0},
-        {"state": "current", "new": 0, "changed": 0, "gone": 0},
+        {"state": "behind", "new": 1, "changed": 0, "gone": 0, "reclassified": 0, "rebuild": False},
+        {"state": "current", "new": 0, "changed": 0, "gone": 0, "reclassified": 0, "rebuild": False},
     ]

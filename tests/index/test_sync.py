@@ -14,7 +14,6 @@ import pytest
 
 from recall_runtime.agent import Agent
 from recall_runtime.index import store
-from recall_runtime.index.freshness import compare
 from recall_runtime.index.rows import MAX_CHARACTERS
 from recall_runtime.index.search import search
 from recall_runtime.index.sync import sync
@@ -342,19 +341,3 @@ def test_a_pipe_named_like_a_note_is_named_and_never_waited_for(agent: Agent) ->
     report = sync(agent)
     assert report.problems == {"memory/2026-03-19.md": "not a regular file"}
     assert found(agent, "rake")
-
-
-def test_freshness_names_what_changed_since_the_last_sync(agent: Agent) -> None:
-    assert compare(agent).missing_index
-    sync(agent)
-    assert compare(agent).is_fresh
-    (agent.workspace / "memory/2026-03-18.md").write_text(NOTE + "- More.\n", encoding="utf-8")
-    (agent.workspace / "memory/2026-03-19.md").write_text("- New.\n", encoding="utf-8")
-    (agent.workspace / "MEMORY.md").unlink()
-    report = compare(agent)
-    assert (report.changed, report.new, report.gone) == (
-        ("memory/2026-03-18.md",),
-        ("memory/2026-03-19.md",),
-        ("MEMORY.md",),
-    )
-    assert not report.is_fresh

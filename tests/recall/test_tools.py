@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def test_a_warm_runtime_answers_the_same(tmp_path: Path) -> None:
     agent = made_agent(tmp_path)
     cold = memory_search(agent, None, "gateway", session_key=MAIN, record=False)
     with Runtime(agent) as runtime:
-        warm = runtime.workers.run(lambda: memory_search(agent, runtime, "gateway", session_key=MAIN), 30.0)
+        warm = runtime.workers.run(lambda: memory_search(agent, runtime, "gateway", session_key=MAIN), 30.0, "a")
     assert warm == cold
 
 
@@ -133,6 +134,20 @@ def test_paths_that_are_no_memory_are_refused(tmp_path: Path) -> None:
             memory_get(agent, None, path, session_key=MAIN)
     with pytest.raises(SourceError):
         memory_get(agent, None, "memory/none.md", session_key=MAIN)
+
+
+@pytest.mark.parametrize("odd", ["folder", "pipe"])
+def test_what_is_no_regular_file_is_named_and_never_waited_for(tmp_path: Path, odd: str) -> None:
+    agent = made_agent(tmp_path)
+    place = agent.workspace / "memory" / "odd.md"
+    if odd == "folder":
+        place.mkdir()
+    elif not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes here")
+    else:
+        os.mkfifo(place)
+    with pytest.raises(SourceError, match=r"odd\.md can't be read"):
+        memory_get(agent, None, "memory/odd.md", session_key=MAIN)
 
 
 def test_an_excerpt_stands_round_the_hit(tmp_path: Path) -> None:

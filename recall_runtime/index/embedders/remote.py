@@ -199,7 +199,8 @@ class RemoteEmbedder:
         for attempt in range(waits + 1):
             try:
                 answer = self._open().post(url, json=body, headers=self._headers())
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:
+                # InvalidURL is no HTTPError; a proxy of the environment or a key may be what no request can carry
                 raise self._failed(f"{type(error).__name__}: {error}") from error
             if answer.status_code in _WAITING and attempt < waits:
                 self._sleep(_wait_seconds(answer.headers.get("retry-after"), attempt))
@@ -211,7 +212,7 @@ class RemoteEmbedder:
             raise self._failed(f"HTTP {answer.status_code}")
         try:
             matrix = np.array(self._provider.vectors(answer.json()), dtype=np.float32)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise self._failed(f"unexpected answer ({type(error).__name__})") from error
         if matrix.ndim != 2 or len(matrix) != len(texts):
             raise self._failed(f"{len(texts)} texts, answer of shape {matrix.shape}")

@@ -7,8 +7,8 @@ the same (a test compares them).
 
 import functools
 import hashlib
-import importlib.metadata
 import importlib.util
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class StaticEmbedder:
     @functools.cached_property
     def identity(self) -> str:
         """Package, version and size of the weights; the wheel's version pins their content."""
-        version = importlib.metadata.version("wordllama")
+        version = _version(self._folder)
         size = (self._folder / _WEIGHTS).stat().st_size
         mark = hashlib.sha256(f"wordllama {version} {_WEIGHTS.name} {size}".encode()).hexdigest()[:12]
         return f"static:wordllama-{version}:{DIMENSIONS}:mean:{mark}"
@@ -64,10 +64,12 @@ class StaticEmbedder:
         """Return one vector a text; texts without any token get the zero vector."""
         self._load()
         out = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for row, encoded in enumerate(
-            self._tokenizer.encode_batch_fast([plain(text) for text in texts], add_special_tokens=False)
-        ):
-            ids = encoded.ids
+        try:
+            encoded = self._tokenizer.encode_batch_fast([plain(text) for text in texts], add_special_tokens=False)
+        except Exception as error:  # the library raises bare Exceptions of its own
+            raise EmbedderError(f"Embedder static failed ({error})", "Reinstall the package wordllama.") from error
+        for row, item in enumerate(encoded):
+            ids = item.ids
             if ids:
                 out[row] = self._weights[np.minimum(ids, len(self._weights) - 1)].mean(axis=0, dtype=np.float32)
         return unit_rows(out)
@@ -79,21 +81,45 @@ class StaticEmbedder:
 
 @functools.lru_cache(maxsize=1)
 def _files_in(folder: Path) -> tuple[Any, Any]:
-    """Return tokenizer and weights, read once a process: that takes longer than a small sync does."""
-    from safetensors import safe_open
+    """Return tokenizer and weights, opened once a process: that takes longer than a small sync does."""
     from tokenizers import Tokenizer
 
     try:
-        with safe_open(folder / _WEIGHTS, framework="numpy") as file:
-            weights = file.get_tensor("embedding.weight")
+        weights = _weights_in(folder / _WEIGHTS)
         tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-    except Exception as error:  # both libraries raise bare Exceptions of their own
+    except Exception as error:  # the library raises bare Exceptions of its own
         raise EmbedderError(
             f"The files of embedder static can't be read ({error})", "Reinstall the package wordllama."
         ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, weights
+
+
+def _weights_in(path: Path) -> Any:
+    """Return the matrix of a safetensors file where it lies: a question needs 30 of its 32,000 rows.
+
+    The file begins with the length of a JSON header in 8 bytes; places in the header count from its end.
+    """
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))["embedding.weight"]
+    if header["dtype"] != "F16":
+        raise ValueError(f"weights of type {header['dtype']}")
+    begin = 8 + length + header["data_offsets"][0]
+    return np.asarray(np.memmap(path, dtype="<f2", mode="r", offset=begin, shape=tuple(header["shape"])))
+
+
+def _version(folder: Path) -> str:
+    """Return the version of the installed package; ``importlib.metadata`` alone takes longer than the look-up."""
+    found = list(folder.parent.glob("wordllama-*.dist-info/METADATA"))
+    if len(found) == 1:
+        for line in found[0].read_text(encoding="utf-8").splitlines():
+            if line.startswith("Version: "):
+                return line.removeprefix("Version: ").strip()
+    import importlib.metadata
+
+    return importlib.metadata.version("wordllama")
 
 
 def _package_folder() -> Path:
