@@ -80,7 +80,7 @@ def evaluate(
     for name, turns, probes in chats(data):
         with tempfile.TemporaryDirectory() as folder:
             agent = agent_with(Path(folder) / name, turns, embedder=embedder, mode=mode)
-            asker, seconds, _ = asker_for(agent, weights)
+            asker, seconds = asker_for(agent, weights)
             ingest += seconds
             for probe in probes:
                 start = time.perf_counter()

@@ -24,7 +24,7 @@ def data_file(given: Path | None, name: str, benchmark: str) -> Path | None:
     file = given / name if given is not None and given.is_dir() else given
     if file is not None and file.exists():
         return file
-    _skipped(benchmark, f"give the data set with --data {name}")
+    skipped(benchmark, f"give the data set with --data {name}")
     return None
 
 
@@ -35,11 +35,12 @@ def corpus_folder(given: Path | None, holding: str, benchmark: str) -> Path | No
     """
     if given is not None and (given / holding).exists():
         return given
-    _skipped(benchmark, f"give a generated corpus (with {holding}) with --corpus DIR")
+    skipped(benchmark, f"give a generated corpus (with {holding}) with --corpus DIR")
     return None
 
 
-def _skipped(benchmark: str, cure: str) -> None:
+def skipped(benchmark: str, cure: str) -> None:
+    """Print the line that says a benchmark, or a part of it, was skipped, and what it needs."""
     sys.stdout.write(json.dumps({"name": benchmark, "skipped": cure}) + "\n")
 
 

@@ -84,7 +84,7 @@ def evaluate(
             continue
         with tempfile.TemporaryDirectory() as folder:
             agent = agent_with(Path(folder) / name, turns, embedder=embedder, mode=mode)
-            asker, seconds, _ = asker_for(agent, weights)
+            asker, seconds = asker_for(agent, weights)
             ingest += seconds
             for question in questions:
                 start = time.perf_counter()

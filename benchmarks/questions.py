@@ -26,6 +26,7 @@ if __package__ in (None, ""):
 
 from benchmarks.figures import Figure, emit
 from benchmarks.grading import holds
+from benchmarks.inputs import skipped
 from recall_runtime.agent import Agent
 from recall_runtime.clock import FixedClock, parse_instant, zone_of
 from recall_runtime.config import Settings
@@ -41,7 +42,7 @@ from recall_runtime.vocabulary import Corpus
 FIRST = 6
 KINDS = ("current", "episodic", "past", "two_hop")
 REPLAYED = "replayed"
-STATES = ("notes", "curated")
+STATES = ("notes", "curated", REPLAYED)
 
 
 @dataclass(slots=True)
@@ -69,8 +70,25 @@ def corpora(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/truth.json"))
 
 
+def replay_of(corpus: Path, replays: Path | None) -> Path | None:
+    """Return the workspace that a replay of ``corpus`` left below ``replays``.
+
+    ``None`` says that there is none; where replays were asked for, the line that it was skipped is printed then.
+    """
+    if replays is None:
+        return None
+    workspace = replays / corpus.name / "workspace"
+    if workspace.is_dir():
+        return workspace
+    skipped(f"questions.{REPLAYED}.{corpus.name}", f"replay it with replay.py {corpus} --out {workspace.parent}")
+    return None
+
+
 def ask(corpus: Path, root: Path, *, embedder: str, results: Mapping[str, Result], replayed: Path | None) -> None:
-    """Index a copy of ``corpus`` below ``root`` and ask its questions in each state, adding to ``results``."""
+    """Index a copy of ``corpus`` below ``root`` and ask its questions in each state, adding to ``results``.
+
+    ``replayed`` is the workspace that a replay left; without it that state is not asked.
+    """
     tree = json.loads((corpus / "truth.json").read_text(encoding="utf-8"))
     shutil.copytree(corpus / "workspace", root / "workspace", symlinks=True)
     sessions = (corpus / "agents/main/sessions").resolve()
@@ -78,15 +96,13 @@ def ask(corpus: Path, root: Path, *, embedder: str, results: Mapping[str, Result
     end = parse_instant(tree["questions"][0]["as_of"] + "T00:00:00Z")
     folders = AgentFolders(root / "home", "main", root / "workspace", (sessions,))
     agent = Agent(folders, settings, zone_of("UTC"), FixedClock(end))
-    for state, result in results.items():
-        if state == "curated":
-            _curate(root / "workspace" / "MEMORY.md", tree["facts"])
-        elif state == REPLAYED:
-            if replayed is None:
-                continue
-            shutil.rmtree(root / "workspace")
-            shutil.copytree(replayed / corpus.name / "workspace", root / "workspace", symlinks=True)
-        _ask_all(agent, tree, result)
+    _ask_all(agent, tree, results["notes"])
+    _curate(root / "workspace" / "MEMORY.md", tree["facts"])
+    _ask_all(agent, tree, results["curated"])
+    if replayed is not None:
+        shutil.rmtree(root / "workspace")
+        shutil.copytree(replayed, root / "workspace", symlinks=True)
+        _ask_all(agent, tree, results[REPLAYED])
 
 
 def _ask_all(agent: Agent, tree: Mapping[str, Any], result: Result) -> None:
@@ -175,22 +191,24 @@ def main(argv: list[str] | None = None) -> int:
     """Print one JSON line a figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--corpus", type=Path, action="append", default=[], help="written by make_corpus.py; repeatable"
+        "--corpus", type=Path, action="append", default=[], help="a generated corpus, or a folder of them; repeatable"
     )
     parser.add_argument("--replayed", type=Path, help="folder of replays, named like their corpora")
     parser.add_argument("--embedder", action="append", help="static, minilm, e5, none; may be repeated")
     options = parser.parse_args(argv)
     found = [corpus for folder in options.corpus for corpus in corpora(folder)]
     if not found:
-        print(json.dumps({"name": "questions", "skipped": "give a corpus with --corpus DIR"}))
+        skipped("questions", "give a corpus with --corpus DIR")
         return 0
+    replays = {corpus: replay_of(corpus, options.replayed) for corpus in found}
     for embedder in options.embedder or ["none", "static"]:
-        results = {state: Result() for state in (*STATES, *((REPLAYED,) if options.replayed else ()))}
-        for corpus in found:
+        results = {state: Result() for state in STATES}
+        for corpus, replayed in replays.items():
             with tempfile.TemporaryDirectory() as folder:
-                ask(corpus, Path(folder), embedder=embedder, results=results, replayed=options.replayed)
+                ask(corpus, Path(folder), embedder=embedder, results=results, replayed=replayed)
         for state, result in results.items():
-            emit(figures(f"questions.{embedder}.{state}", result))
+            if result.tallies:
+                emit(figures(f"questions.{embedder}.{state}", result))
     return 0
 
 

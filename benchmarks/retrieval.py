@@ -132,8 +132,8 @@ class Asker:
         self.reader.close()
 
 
-def asker_for(agent: Agent, weights: FusionWeights | None = None) -> tuple[Asker, float, int]:
-    """Sync ``agent``; return an asker, the seconds it took, and the size of the index in bytes."""
+def asker_for(agent: Agent, weights: FusionWeights | None = None) -> tuple[Asker, float]:
+    """Sync ``agent``; return an asker and the seconds it took."""
     start = time.perf_counter()
     report = sync(agent)
     seconds = time.perf_counter() - start
@@ -141,7 +141,7 @@ def asker_for(agent: Agent, weights: FusionWeights | None = None) -> tuple[Asker
     reader = open_reader(agent.folders.index_db, vectors=True)
     embedder = resolve(agent.settings.embedder)
     matrix = vectors.load_matrix(reader) if embedder else None
-    return Asker(agent, reader, embedder, matrix, weights), seconds, agent.folders.index_db.stat().st_size
+    return Asker(agent, reader, embedder, matrix, weights), seconds
 
 
 def metrics(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:

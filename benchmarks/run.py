@@ -16,11 +16,12 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import results
+from benchmarks import results, started
 
 NOT_BENCHMARKS = {
     "run",
     "results",
+    "started",
     "inputs",
     "figures",
     "replay",
@@ -41,11 +42,6 @@ INPUTS = {
     "questions": "corpus",
     "nightly": "corpus",
 }  # what a benchmark reads from outside the repository
-MISSED = 3  # exit code of a benchmark that finished below a bound; Python's own codes for a crash are 1 and 2
-_START = (
-    "import importlib, sys; name, *rest = sys.argv[1:];"
-    f" sys.exit({MISSED} if importlib.import_module('benchmarks.' + name).main(rest) else 0)"
-)
 
 
 def main(argv: list[str] | None = None, *, root: Path = results.ROOT) -> int:
@@ -58,7 +54,7 @@ def main(argv: list[str] | None = None, *, root: Path = results.ROOT) -> int:
     outcomes = {name: _run(name, vars(options), root) for name in _chosen(options.only, root)}
     wrong = {name: code for name, code in outcomes.items() if code}
     for name, code in wrong.items():
-        what = "missed a bound" if code == MISSED else f"ended with code {code}; its earlier figures were kept"
+        what = "missed a bound" if code == started.MISSED else f"ended with code {code}; its earlier figures were kept"
         sys.stderr.write(f"benchmark {name} {what}\n")
     return 1 if wrong else 0
 
@@ -75,14 +71,14 @@ def _chosen(only: str, root: Path) -> list[str]:
 
 def _run(name: str, options: dict[str, Any], root: Path) -> int:
     """Run one benchmark, keep its figures if it finished, and return its exit code."""
-    command = [sys.executable, "-c", _START, name]
+    command = [sys.executable, started.__file__, name]
     wanted = INPUTS.get(name)
     if wanted and options[wanted]:
         command += [f"--{wanted}", str(options[wanted].resolve())]
     day = dt.datetime.now(tz=dt.UTC).date().isoformat()
     done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=False)
     sys.stdout.write(done.stdout)
-    if done.returncode in (0, MISSED):
+    if done.returncode in (0, started.MISSED):
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         results.replace(root, name, [row for row in rows if "value" in row], day)
     return done.returncode
