@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import apsw
 
 from recall_runtime.clock import MS_PER_DAY
+from recall_runtime.curated.history import UNDONE_BY
 from recall_runtime.storage.connection import query
 from recall_runtime.vocabulary import (
     ELIGIBLE_ORIGINS,
@@ -78,6 +79,7 @@ class _Claim:
     origin_class: OriginClass
     session_kind: SessionKind
     status: CandidateStatus
+    taken_back: bool  # by an undo; nobody stated it anew since
     kind: StatementKind
     tags: frozenset[str]
     first_seen_at: int
@@ -136,13 +138,14 @@ def _wanted_roots(state: apsw.Connection, since_ms: int, roots: tuple[str, ...])
 def _claims_of(state: apsw.Connection, root_id: str) -> list[_Claim]:
     rows = query(
         state,
-        """SELECT c.claim_id, c.root_id, c.origin_class, c.session_kind, c.status, c.kind, c.concept_tags,
+        """SELECT c.claim_id, c.root_id, c.origin_class, c.session_kind, c.status,
+                  coalesce(c.reason GLOB ?, 0), c.kind, c.concept_tags,
                   c.first_seen_at,
                   (SELECT min(e.path) FROM evidence e
                     WHERE e.claim_id = c.claim_id AND e.live = 1 AND e.source = 'note' AND e.echo = 0),
                   (SELECT min(e.path) FROM evidence e WHERE e.claim_id = c.claim_id AND e.live = 1)
              FROM claims c WHERE c.root_id = ? ORDER BY c.first_seen_at, c.claim_id""",
-        (root_id,),
+        (UNDONE_BY + "*", root_id),
     )
     return [
         _Claim(
@@ -151,13 +154,14 @@ def _claims_of(state: apsw.Connection, root_id: str) -> list[_Claim]:
             origin_class=OriginClass(origin),
             session_kind=SessionKind(kind),
             status=CandidateStatus(status),
+            taken_back=bool(undone),
             kind=StatementKind(statement),
             tags=frozenset(tag for tag in tags.split("; ") if tag),
             first_seen_at=first_seen_at,
             note_path=note_path,
             live_path=live_path,
         )
-        for claim_id, root, origin, kind, status, statement, tags, first_seen_at, note_path, live_path in rows
+        for claim_id, root, origin, kind, status, undone, statement, tags, first_seen_at, note_path, live_path in rows
     ]
 
 
@@ -176,7 +180,7 @@ def _candidate(state: apsw.Connection, group_id: int, root_id: str, members: lis
         live=any(member.live_path for member in members),
         origin_class=speaker.origin_class,
         session_kind=speaker.session_kind,
-        status=min((member.status for member in members), key=_STATUS_ORDER.index),
+        status=speaker.status,
         tags=len(frozenset[str]().union(*(member.tags for member in members))),
         members=tuple(member.claim_id for member in members),
         light_hits=hits[0][0],
@@ -186,9 +190,14 @@ def _candidate(state: apsw.Connection, group_id: int, root_id: str, members: lis
     )
 
 
-def _speaks_first(claim: _Claim) -> tuple[int, bool, bool, bool, int, str]:
-    """Order of the right to speak for a group: status, the form of a directive, a live note line, any place, age."""
+def _speaks_first(claim: _Claim) -> tuple[bool, bool, int, bool, bool, bool, int, str]:
+    """Order of the right to speak for a group: status, the form of a directive, a live note line, any place, age.
+
+    What an undo took back decides for all its wordings, unless one of them stands in a file.
+    """
     return (
+        claim.status is not CandidateStatus.PROMOTED,
+        not claim.taken_back,
         _STATUS_ORDER.index(claim.status),
         claim.kind is not StatementKind.DIRECTIVE,
         claim.note_path is None,

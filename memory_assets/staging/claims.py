@@ -13,6 +13,7 @@ import apsw
 
 from memory_assets.gates.loading import eligible
 from memory_assets.staging.records import Stated
+from recall_runtime.curated.history import UNDONE_BY
 from recall_runtime.lineage_keys.book import project_names
 from recall_runtime.lineage_keys.stored import known_projects
 from recall_runtime.notes.identity import common_words, pattern, value_tokens
@@ -23,24 +24,30 @@ from recall_runtime.text.similarity import tokens
 from recall_runtime.text.words import stop_words
 from recall_runtime.vocabulary import CandidateStatus, OriginClass, Refusal, SessionKind, worst_origin
 
+_UNDONE = UNDONE_BY + "*"
 GONE = "gone"  # reason of a withdrawn claim: no source states it any more
 
-_UPSERT = """
+# A line that nobody signed and that stays where it stood is as old as when it was first seen: a note without a day has
+# the time of its file, and saving the file says nothing anew.
+_STAYS = "evidence.live = 1 AND evidence.source = 'note' AND evidence.session_id IS NULL"
+_DAY = f"iif({_STAYS}, min(evidence.day, excluded.day), excluded.day)"
+_OBSERVED_AT = f"iif({_STAYS}, min(evidence.observed_at, excluded.observed_at), excluded.observed_at)"
+_UPSERT = f"""
 INSERT INTO evidence(claim_id, source, path, start_line, end_line, source_key, day, session_id, message_id,
                      heading_path, origin_class, session_kind, echo, correction, observed_at, batch)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(claim_id, path, source_key) DO UPDATE SET
-    start_line = excluded.start_line, end_line = excluded.end_line, day = excluded.day,
+    start_line = excluded.start_line, end_line = excluded.end_line, day = {_DAY},
     session_id = excluded.session_id, message_id = excluded.message_id, heading_path = excluded.heading_path,
     origin_class = excluded.origin_class, session_kind = excluded.session_kind, echo = excluded.echo,
-    correction = excluded.correction, observed_at = excluded.observed_at, live = 1, gone_at = NULL,
+    correction = excluded.correction, observed_at = {_OBSERVED_AT}, live = 1, gone_at = NULL,
     batch = excluded.batch
 WHERE (start_line, end_line, day, session_id, message_id, heading_path, origin_class, session_kind, echo, correction,
        observed_at, live)
-   IS NOT (excluded.start_line, excluded.end_line, excluded.day, excluded.session_id, excluded.message_id,
+   IS NOT (excluded.start_line, excluded.end_line, {_DAY}, excluded.session_id, excluded.message_id,
        excluded.heading_path, excluded.origin_class, excluded.session_kind, excluded.echo, excluded.correction,
-       excluded.observed_at, 1)
-"""
+       {_OBSERVED_AT}, 1)
+"""  # noqa: S608 - constant texts
 
 
 class ClaimBook:
@@ -133,7 +140,7 @@ def settle(state: apsw.Connection, claim_ids: Iterable[str]) -> None:
 
     The class is that of the least trusted place, the kind the common one. A session's own transcript classifies each
     message by itself, so it overrules what the same session's writes to notes say about the same words. Promoted and
-    superseded claims keep their state.
+    superseded claims keep their state, and so do those that an undo took back: ``reopening`` says how long.
     """
     for claim_id in sorted(claim_ids):
         rows = query(
@@ -148,15 +155,17 @@ def settle(state: apsw.Connection, claim_ids: Iterable[str]) -> None:
         status, reason = _state_of(rows, origin, kind)
         state.execute(
             """UPDATE claims SET origin_class = ?, session_kind = ?, first_seen_at = ?, last_seen_at = ?,
-                      status = CASE WHEN status IN ('promoted', 'superseded') THEN status ELSE ? END,
-                      reason = CASE WHEN status IN ('promoted', 'superseded') THEN reason ELSE ? END
+                      status = iif(status IN ('promoted', 'superseded') OR reason GLOB ?, status, ?),
+                      reason = iif(status IN ('promoted', 'superseded') OR reason GLOB ?, reason, ?)
                 WHERE claim_id = ?""",
             (
                 origin.value,
                 kind.value,
                 min(row[-1] for row in rows),
                 max(row[-1] for row in rows),
+                _UNDONE,
                 status.value,
+                _UNDONE,
                 reason,
                 claim_id,
             ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import apsw
 
+from recall_runtime.curated.history import UNDONE_BY
 from recall_runtime.storage.connection import query
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, CandidateStatus, SessionKind
 
@@ -26,9 +27,9 @@ class Staged:
 def stage_groups(state: apsw.Connection, touched: Iterable[str], *, limit: int, now_ms: int) -> Staged:
     """Give a light hit to the groups in ``touched`` and to those that waited, at most ``limit`` of them.
 
-    Only groups with a waiting claim that may be promoted are staged. Worth is the number of signals, then the time of
-    the last one, then the time last stated; so a recalled group never waits for one that nobody asked for. Nothing is
-    ever evicted: what waits is staged first-come by the same order in the next sweep.
+    Only groups with a waiting claim that may be promoted are staged, none that an undo took back. Worth is the number
+    of signals, then the time of the last one, then the time last stated; so a recalled group never waits for one that
+    nobody asked for. Nothing is ever evicted: what waits is staged first-come by the same order in the next sweep.
     """
     roots = sorted(set(touched) | set(_never_staged(state)))
     ranked = sorted((worth for root in roots if (worth := _worth(state, root))), key=lambda worth: worth[:4])
@@ -57,18 +58,19 @@ def _worth(state: apsw.Connection, root: str) -> tuple[int, int, int, str, str] 
     """Return a key that sorts the best group first, or ``None`` when nothing of it may be promoted."""
     rows = query(
         state,
-        """SELECT c.origin_class, c.session_kind, c.status, c.last_seen_at,
+        """SELECT c.status IN ('promoted', 'superseded') OR coalesce(c.reason GLOB ?, 0),
+                  c.origin_class, c.session_kind, c.status, c.last_seen_at,
                   (SELECT count(*) FROM signals s WHERE s.claim_id = c.claim_id),
                   (SELECT coalesce(max(s.observed_at), 0) FROM signals s WHERE s.claim_id = c.claim_id)
              FROM claims c WHERE c.root_id = ?""",
-        (root,),
+        (UNDONE_BY + "*", root),
     )
-    if any(status in (CandidateStatus.PROMOTED, CandidateStatus.SUPERSEDED) for _, _, status, *_ in rows):
+    if any(closed for closed, *_ in rows):
         return None
     fit = [
-        row[3:]
-        for row in rows
-        if row[0] in ELIGIBLE_ORIGINS and row[1] == SessionKind.INTERACTIVE and row[2] == CandidateStatus.WAITING
+        (seen_at, count, signal_at)
+        for _, origin, kind, status, seen_at, count, signal_at in rows
+        if origin in ELIGIBLE_ORIGINS and kind == SessionKind.INTERACTIVE and status == CandidateStatus.WAITING
     ]
     if not fit:
         return None

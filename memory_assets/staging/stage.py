@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import apsw
 
-from memory_assets.staging import claims, grouping, light, observations, recalls
+from memory_assets.staging import claims, grouping, light, observations, recalls, reopening
 from memory_assets.staging.reading import choose_sources, rows_of
 from memory_assets.staging.records import StagingReport, Verdict
 from memory_assets.staging.splitting import SplitSource, split
@@ -99,6 +99,9 @@ def settle_groups(state: apsw.Connection, touched: Iterable[str], new: Iterable[
     touched = set(touched)
     claims.settle(state, touched)
     grouping.link(state, new, threshold=threshold)
+    reopened = reopening.reopen(state, roots_of(state, touched))
+    claims.settle(state, reopened)
+    touched.update(reopened)
     grouping.inherit(state, touched)
     return len(claims.withdraw(state, roots_of(state, touched)))
 

@@ -6,7 +6,7 @@ entry (``memory_assets``).
 """
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -60,8 +60,9 @@ def undo(
     """Put back what ``sweep_id`` replaced, file by file, whatever else was written or edited since.
 
     Exactly the entries it added go and the ones it retired come back (``curated.merge``); when one of them was touched
-    since, by a person or by a later write, that file is left as it is. Claims that the sweep promoted are withdrawn,
-    so the next sweep does not bring them back by itself; entries it superseded count again. The ledger gets a row
+    since, by a person or by a later write, that file is left as it is. Claims that the sweep promoted are withdrawn
+    with all that say the same in other words, so no later sweep brings them back until somebody states them anew;
+    entries it superseded count again. The ledger gets a row
     ``undone`` for each row of the sweep.
 
     Raises:
@@ -201,10 +202,10 @@ def _undo_effects(state: apsw.Connection, sweep_id: str, file: str) -> Effects:
         LedgerEntry(Operation.UNDONE, entry_key, text, claim_id, lineage_key=lineage_key)
         for _, entry_key, claim_id, text, lineage_key in rows
     ]
+    promoted = {claim_id for _, entry_key, claim_id, _, _ in rows if claim_id is not None and entry_key in written}
     claims = [
         ClaimChange(claim_id, CandidateStatus.WITHDRAWN, UNDONE_BY + sweep_id)
-        for _, entry_key, claim_id, _, _ in rows
-        if claim_id is not None and entry_key in written
+        for claim_id in sorted(promoted | _waiting_beside(state, promoted))
     ]
     for entry_key in sorted(written):
         superseded = state.execute(
@@ -213,6 +214,19 @@ def _undo_effects(state: apsw.Connection, sweep_id: str, file: str) -> Effects:
         )
         claims += [ClaimChange(prior, CandidateStatus.PROMOTED, None, at, key) for prior, at, key in superseded]
     return Effects(tuple(ledger), tuple(claims))
+
+
+def _waiting_beside(state: apsw.Connection, claim_ids: Iterable[str]) -> set[str]:
+    """Return the claims that wait in the groups of ``claim_ids``: the same facts in other words."""
+    return {
+        member
+        for claim_id in claim_ids
+        for (member,) in state.execute(
+            "SELECT claim_id FROM claims WHERE status = ?"
+            " AND root_id = (SELECT root_id FROM claims WHERE claim_id = ?)",
+            (CandidateStatus.WAITING, claim_id),
+        )
+    }
 
 
 def _difference(old: bytes | None, new: bytes | None, old_name: str, new_name: str) -> str:

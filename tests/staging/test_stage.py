@@ -1,5 +1,7 @@
 """What staging makes of notes and sessions: claims, evidence, states, accounting."""
 
+import os
+
 import pytest
 
 from recall_runtime.clock import parse_instant
@@ -234,3 +236,37 @@ def test_six_hundred_new_lines_push_no_recalled_group_out(tmp_path):
     days.stage("2026-03-05T03:00:00Z")
     counted = days.rows("SELECT count(DISTINCT claim_id) FROM signals WHERE kind = 'recall'")
     assert (len(first.staged), counted) == (20, [(20,)])
+
+
+def saved_at(days, path, instant):
+    """Give a hand-written file the time at which its owner saved it."""
+    seconds = parse_instant(instant) // 1000
+    os.utime(days.agent.workspace / path, (seconds, seconds))
+
+
+def test_an_unsigned_line_is_as_old_as_when_it_was_first_seen(days):
+    """A note without a day has the time of its file: saving another line of it states nothing anew."""
+    path = "memory/harbour.md"
+    days.write(path, f"- {PIER}\n")
+    saved_at(days, path, "2026-03-03T12:00:00Z")
+    days.stage("2026-03-04T03:00:00Z")
+    (first,) = days.rows("SELECT observed_at, day FROM evidence WHERE claim_id = ?", claim_of(days, PIER))
+    days.write(path, f"- {PIER}\n- The Harbourline kiosk takes card 55120 only.\n")
+    saved_at(days, path, "2026-03-09T12:00:00Z")
+    days.stage("2026-03-10T03:00:00Z")
+    assert days.rows("SELECT observed_at, day FROM evidence WHERE claim_id = ?", claim_of(days, PIER)) == [first]
+
+
+def test_an_unsigned_line_that_was_gone_is_stated_anew_when_it_comes_back(days):
+    path = "memory/harbour.md"
+    for text, instant, night in (
+        (f"- {PIER}\n", "2026-03-03T12:00:00Z", "2026-03-04T03:00:00Z"),
+        ("- Nothing to say today, all is quiet.\n", "2026-03-06T12:00:00Z", "2026-03-07T03:00:00Z"),
+        (f"- {PIER}\n", "2026-03-09T12:00:00Z", "2026-03-10T03:00:00Z"),
+    ):
+        days.write(path, text)
+        saved_at(days, path, instant)
+        days.stage(night)
+    assert days.rows("SELECT observed_at, day, live FROM evidence WHERE claim_id = ?", claim_of(days, PIER)) == [
+        (parse_instant("2026-03-09T12:00:00Z"), "2026-03-09", 1)
+    ]
