@@ -20,6 +20,7 @@ from recall_runtime.cli.output import counts, table
 from recall_runtime.clock import format_instant
 from recall_runtime.errors import DreamlineError
 from recall_runtime.index.freshness import compare
+from recall_runtime.signals.spool import SPOOL_FILE
 from recall_runtime.storage.connection import load_vectors, query
 from recall_runtime.storage.schema import Database, read_index, read_state
 
@@ -169,8 +170,9 @@ def _memory(agent: Agent, connection: apsw.Connection) -> dict[str, Any]:
 
 
 def _spooled(agent: Agent) -> int:
-    spool = agent.folders.spool
-    return sum(len(path.read_bytes().splitlines()) for path in spool.glob("*.jsonl")) if spool.is_dir() else 0
+    """Return how many recalls wait for the next sweep; the host's tasks lie beside them and wait for the host."""
+    file = agent.folders.spool / SPOOL_FILE
+    return file.read_bytes().count(b"\n") if file.is_file() else 0
 
 
 def _gates(connection: apsw.Connection, sweep_id: str) -> list[dict[str, Any]]:

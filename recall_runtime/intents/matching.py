@@ -18,7 +18,7 @@ import apsw
 
 from recall_runtime.clock import day_of
 from recall_runtime.intents.lifecycle import index_terms, maintain
-from recall_runtime.intents.scopes import UNKNOWN_SENDERS, Speaker, places_of, sender_identity
+from recall_runtime.intents.scopes import UNKNOWN_SENDERS, Speaker, identities_of, places_of
 from recall_runtime.intents.store import BLOCK_CHARACTERS
 from recall_runtime.intents.terms import MessageWords, entry_matches, message_words
 from recall_runtime.storage.connection import write_transaction
@@ -36,7 +36,7 @@ _SCOPED = """
     AND (i.last_fired_at IS NULL OR i.last_fired_at + i.cooldown_seconds * 1000 <= :now)
     AND lower(trim(i.creator_sender)) NOT IN (SELECT value FROM json_each(:nobody))
     AND (i.channel_scope IS NULL OR i.channel_scope IN (SELECT value FROM json_each(:places)))
-    AND (i.sender_scope IS NULL OR i.sender_scope = :sender)
+    AND (i.sender_scope IS NULL OR i.sender_scope IN (SELECT value FROM json_each(:senders)))
 """
 _ORDER = "ORDER BY i.last_fired_at IS NOT NULL, i.last_fired_at, i.created_at, i.intent_key"
 _FIELDS = "i.intent_key, i.intent_id, i.description, i.trigger_keywords, i.created_at, i.last_fired_at"
@@ -185,7 +185,7 @@ def _matching(
         "now": now_ms,
         "nobody": json.dumps(sorted(UNKNOWN_SENDERS)),
         "places": json.dumps(places_of(turn.speaker), ensure_ascii=False),
-        "sender": sender_identity(turn.speaker) if turn.speaker.is_known else None,
+        "senders": json.dumps(identities_of(turn.speaker), ensure_ascii=False),
     }
     known: set[int] = set()
     forms = json.dumps(sorted(message.lookup), ensure_ascii=False)

@@ -18,10 +18,12 @@ from recall_runtime.clock import format_instant
 from recall_runtime.errors import RefusedError, WorkspaceError
 from recall_runtime.intents.scopes import Speaker, sender_identity
 from recall_runtime.intents.when import resolve_when
+from recall_runtime.storage.locks import exclusive
 from recall_runtime.text.escaping import terminal
 
 SPOOL_FILE = "scheduled-tasks.jsonl"
 MAX_TEXT = 2_000
+_WAIT_SECONDS = 2.0
 _FOLD_AT = 73  # octets of a calendar line before it is folded, below the 75 the format allows
 
 
@@ -94,24 +96,39 @@ def hand_over(task: ScheduledTask, spool: Path, *, host_takes_tasks: bool) -> Ha
 
 
 def append(task: ScheduledTask, spool: Path) -> Path:
-    """Append one line to the spool file in ``spool``, durable when this returns.
+    """Append one line to the spool file in ``spool``, whole and durable when this returns.
+
+    A line that a writer left unfinished (killed, disk full) is ended first, so it takes no task with it.
 
     Raises:
-        WorkspaceError: the folder can't be written.
+        WorkspaceError: the folder can't be written, or the disk is full.
+        StoreLockedError: another process writes to the spool for too long.
     """
     path = spool / SPOOL_FILE
-    line = json.dumps(as_json(task), ensure_ascii=True) + "\n"
+    line = (json.dumps(as_json(task), ensure_ascii=True) + "\n").encode("ascii")
     try:
         spool.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(descriptor, line.encode("ascii"))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with exclusive(spool / "tasks.lock", what="Writing to the spool", wait_seconds=_WAIT_SECONDS):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                _write_line(descriptor, line)
+            finally:
+                os.close(descriptor)
     except OSError as error:
-        raise WorkspaceError(f"{path} can't be written ({error.strerror})", "Give this user write access.") from error
+        raise WorkspaceError(
+            f"{path} can't be written ({error.strerror})", "Give this user write access and room on the disk."
+        ) from error
     return path
+
+
+def _write_line(descriptor: int, line: bytes) -> None:
+    if os.lseek(descriptor, 0, os.SEEK_END):
+        os.lseek(descriptor, -1, os.SEEK_END)
+        if os.read(descriptor, 1) != b"\n":
+            line = b"\n" + line
+    while line:  # a nearly full disk takes a part before it says so
+        line = line[os.write(descriptor, line) :]
+    os.fsync(descriptor)
 
 
 def as_json(task: ScheduledTask) -> dict[str, str | int | None]:

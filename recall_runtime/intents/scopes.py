@@ -7,11 +7,12 @@ Scopes are compared as whole strings, so anything unparsable or written otherwis
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from recall_runtime.errors import RefusedError
 
+LOCAL_PROVIDER = "local"  # whoever speaks on this machine, not through a channel
 UNKNOWN_SENDERS = frozenset({"", "unknown"})
 
 
@@ -38,7 +39,7 @@ class Speaker:
     """
 
     sender: str
-    provider: str = "local"
+    provider: str = LOCAL_PROVIDER
     account: str = "default"
     channel: str = ""
     conversation: str = ""
@@ -73,6 +74,18 @@ def places_of(speaker: Speaker) -> tuple[str, ...]:
 def sender_identity(speaker: Speaker) -> str:
     """Return the stored identity of a sender; provider and account are part of it."""
     return _dump(["v1", _provider(speaker), speaker.account or "default", speaker.sender.strip()])
+
+
+def identities_of(speaker: Speaker) -> tuple[str, ...]:
+    """Return the identities, in stored form, whose intents a message of ``speaker`` may fire.
+
+    Whoever made an intent on this machine (``dreamline intent add --sender``) named an account and no provider, as
+    ``sources.owner_ids`` does: it holds in every provider. One made in a channel holds for that provider's account.
+    """
+    if not speaker.is_known:
+        return ()
+    own = sender_identity(speaker)
+    return tuple(dict.fromkeys((own, sender_identity(replace(speaker, provider=LOCAL_PROVIDER, account="default")))))
 
 
 def _place(scope: Scope, speaker: Speaker, identity: str) -> str:

@@ -92,6 +92,28 @@ def test_channel_scope_holds_for_one_channel_account_and_sender(
         assert bool(say(connection, "filter", speaker=replace(OWNER, **change)).fired) is fires  # type: ignore[arg-type]  # texts only
 
 
+@pytest.mark.parametrize(
+    ("made_by", "said_by", "fires"),
+    [
+        (("local", "42"), ("telegram", "42"), True),  # the account's id, whatever carries it
+        (("local", "42"), ("local", "42"), True),
+        (("local", "42"), ("telegram", "43"), False),
+        (("local", "42"), ("telegram", ""), False),
+        (("telegram", "42"), ("telegram", "42"), True),
+        (("telegram", "42"), ("mail", "42"), False),
+        (("telegram", "42"), ("local", "42"), False),
+    ],
+)
+def test_a_sender_named_on_this_machine_is_that_sender_in_every_provider(
+    tmp_path: Path, made_by: tuple[str, str], said_by: tuple[str, str], fires: bool
+) -> None:
+    maker = Speaker(made_by[1], made_by[0], is_owner=True)
+    with state(tmp_path) as connection:
+        create(connection, IntentDraft("Mention it.", ("filter",), Scope.ANYWHERE, SenderScope.SENDER), maker, NOW)
+        speaker = Speaker(said_by[1], said_by[0], channel=said_by[0])
+        assert bool(say(connection, "filter", speaker=speaker).fired) is fires
+
+
 def test_conversation_scope_holds_for_one_conversation(tmp_path: Path) -> None:
     with state(tmp_path) as connection:
         draft = IntentDraft("Mention the filter.", ("filter",), Scope.CONVERSATION, SenderScope.ANYONE)

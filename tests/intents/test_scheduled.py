@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -91,3 +93,40 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "spool").write_text("", encoding="utf-8")
     with pytest.raises(WorkspaceError, match="can't be written"):
         hand_over(scheduled_task(FRIDAY, OWNER, NOW, UTC), tmp_path / "spool", host_takes_tasks=True)
+
+
+SHORT_WRITE = """
+import resource, sys
+from pathlib import Path
+from recall_runtime.errors import WorkspaceError
+from recall_runtime.intents.scheduled import hand_over, scheduled_task
+from tests.intents.helpers import NOW, OWNER, UTC
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    hand_over(scheduled_task("Remind me on Friday at 9", OWNER, NOW, UTC), Path(sys.argv[1]), host_takes_tasks=True)
+except WorkspaceError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size to set")
+@pytest.mark.parametrize("room", [0, 10, 300], ids=["no room", "a few bytes", "half a line"])
+def test_a_task_that_does_not_fit_on_the_disk_is_never_called_handed_over(tmp_path: Path, room: int) -> None:
+    hand_over(scheduled_task(FRIDAY, OWNER, NOW, UTC), tmp_path, host_takes_tasks=True)
+    limit = (tmp_path / SPOOL_FILE).stat().st_size + room
+    run = subprocess.run(
+        [sys.executable, "-c", SHORT_WRITE, str(tmp_path), str(limit)],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "can't be written" in run.stdout
+    assert (tmp_path / SPOOL_FILE).stat().st_size == limit
+
+
+@pytest.mark.parametrize("torn", [b'{"task_id":"torn', b"x", b'{"task_id": "whole"}\n{"'], ids=["line", "sign", "two"])
+def test_a_torn_line_takes_no_task_with_it(tmp_path: Path, torn: bytes) -> None:
+    (tmp_path / SPOOL_FILE).write_bytes(torn)
+    task = scheduled_task(FRIDAY, OWNER, NOW, UTC)
+    hand_over(task, tmp_path, host_takes_tasks=True)
+    kept, _, line = (tmp_path / SPOOL_FILE).read_bytes().removesuffix(b"\n").rpartition(b"\n")
+    assert kept == torn
+    assert json.loads(line)["task_id"] == task.task_id
