@@ -15,6 +15,7 @@ import apsw
 
 from memory_assets.consolidation.apply import ConsolidationReport
 from memory_assets.consolidation.effects import CONFLICTS
+from memory_assets.consolidation.records import Mode
 from memory_assets.gates import GateRow
 from memory_assets.gates.loading import speaker_of
 from memory_assets.reflection import Reflection
@@ -179,7 +180,7 @@ def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> revi
     return replace(
         written,
         ranked=len(report.scored),
-        mode=curated.mode.value if curated else "rules",
+        mode=f"the model {agent.settings.model.model}" if curated and curated.mode is Mode.MODEL else "the rules",
         reason=(curated.why or None) if curated and written.lines else report.reason,
         light=_light(state, report.now_ms) if report.staged else (),
         themes=tuple(
@@ -190,7 +191,7 @@ def review_of(agent: Agent, state: apsw.Connection, report: SweepReport) -> revi
             review.Truth(truth.text, truth.confidence, (truth.anchor,) if truth.anchor else ())
             for truth in (reflected.truths if reflected else ())
         ),
-        aspirations=collect_due(agent.workspace, report.day),
+        aspirations=collect_due(agent.workspace, state, report.day),
     )
 
 

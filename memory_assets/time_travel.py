@@ -19,7 +19,7 @@ from memory_assets.staging.stage import roots_of
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.effects import SUPERSEDED_BY
-from recall_runtime.curated.history import as_of
+from recall_runtime.curated.history import UNDONE_BY, as_of
 from recall_runtime.paths import MEMORY_FILE, NOTES_FOLDER, USER_FILE, note_day
 from recall_runtime.storage.connection import query, write_transaction
 
@@ -35,8 +35,14 @@ _LATER_ROWS = (
 
 
 def is_past(state: apsw.Connection, now_ms: int) -> bool:
-    """Return whether a sweep was started at ``now_ms`` or later."""
-    return bool(query(state, "SELECT 1 FROM sweeps WHERE started_at >= ? LIMIT 1", (now_ms,)))
+    """Return whether a sweep was started, or a curated file written or taken back, at ``now_ms`` or later."""
+    return bool(
+        query(
+            state,
+            "SELECT 1 FROM sweeps WHERE started_at >= ?1 UNION ALL SELECT 1 FROM ledger WHERE at >= ?1 LIMIT 1",
+            (now_ms,),
+        )
+    )
 
 
 def past_workspace(agent: Agent, state: apsw.Connection, now_ms: int, folder: Path) -> Agent:
@@ -87,12 +93,32 @@ def rewind(state: apsw.Connection, now_ms: int) -> None:
 
 
 def _revive(state: apsw.Connection, now_ms: int) -> None:
-    """Give back the state of claims that were promoted, or lost their place to one promoted, from ``now_ms`` on."""
+    """Give back the state of claims that were promoted, taken back, or lost their place to one promoted, since then.
+
+    A claim lost its place when its successor was first written after it had been promoted itself; what a successor
+    merely joined later, or a place it had in an earlier life, says nothing. A claim that an undo took back had been
+    promoted until then; those that only waited in its group have no entry, and wait.
+    """
     state.execute(
         """UPDATE claims SET reason = NULL, status = iif(promoted_at IS NULL, 'waiting', 'promoted')
-            WHERE status = 'superseded' AND substr(reason, ?1) IN (SELECT entry_key FROM ledger WHERE at >= ?2)""",
+            WHERE status = 'superseded' AND ?2 <= (
+                SELECT min(at) FROM ledger WHERE entry_key = substr(reason, ?1)
+                   AND operation IN ('added', 'superseded') AND at >= coalesce(promoted_at, first_seen_at))""",
         (len(SUPERSEDED_BY) + 1, now_ms),
     )
+    undone = query(
+        state, "SELECT DISTINCT sweep_id FROM ledger WHERE at >= ? AND sweep_id GLOB ?", (now_ms, UNDONE_BY + "*")
+    )
+    for (undo,) in undone:
+        state.execute(
+            "UPDATE claims SET status = 'promoted', promoted_at = l.at, entry_key = l.entry_key FROM ledger l"
+            " WHERE reason = ?1 AND l.claim_id = claims.claim_id AND l.sweep_id = ?2",
+            (undo, undo.removeprefix(UNDONE_BY)),
+        )
+        state.execute(
+            "UPDATE claims SET reason = NULL, status = iif(promoted_at IS NULL, 'waiting', status) WHERE reason = ?",
+            (undo,),
+        )
     state.execute(
         "UPDATE claims SET reason = NULL, status = 'waiting', promoted_at = NULL, entry_key = NULL"
         " WHERE promoted_at >= ?",

@@ -24,7 +24,7 @@ from memory_assets.consolidation.user_file import UserFilePlan, plan_user_file
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.effects import Effects
-from recall_runtime.curated.writer import Base, Recovery, Step, WritePlan, apply, read_base, recover
+from recall_runtime.curated.writer import Base, Step, WritePlan, apply, read_base, recover
 from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.lineage_keys.stored import assign_keys
 from recall_runtime.models.protocol import ChatModel
@@ -72,7 +72,6 @@ class ConsolidationReport:
     conflicts: tuple[Conflict, ...] = ()
     files: tuple[FileChange, ...] = ()
     problems: tuple[str, ...] = ()
-    recovered: tuple[Recovery, ...] = ()
     model_calls: int = 0
     dry_run: bool = False
 
@@ -128,7 +127,8 @@ def consolidate(
         StoreLockedError: another process writes curated files.
         WorkspaceError: a curated file or its folder can't be read or written.
     """
-    recovered = () if dry_run else recover(agent, state)
+    if not dry_run:
+        recover(agent, state)
     book = assign_keys(state)
     with _index(agent) as index:
         candidates, refused = load_candidates(agent, state, index, book, sweep_id=sweep_id, passed=passed)
@@ -157,7 +157,6 @@ def consolidate(
         conflicts=tuple(conflicts),
         files=tuple(files),
         problems=tuple(problems),
-        recovered=recovered,
         model_calls=night.calls,
         dry_run=dry_run,
     )

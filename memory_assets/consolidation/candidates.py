@@ -20,7 +20,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.curated.compose import cap_snippet, importance_of, triggers_of
 from recall_runtime.lineage_keys.book import LineageBook
-from recall_runtime.lineage_keys.succession import corrects, stands_beside, values_of
+from recall_runtime.lineage_keys.succession import corrects, one_matter, stands_beside, values_of
 from recall_runtime.notes.annotations import INVALID_PROJECT
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated
@@ -228,6 +228,7 @@ def _newer_claim(state: apsw.Connection, candidate: Candidate) -> str | None:
     )
     for claim_id, text, origin, kind, _ in rows:
         other = claim_id not in candidate.members and values_of(text) != candidate.values
+        other = other and one_matter(text, candidate.text, candidate.lineage_key)
         if other and eligible(origin, kind) and not stands_beside(text) and not stands_beside(candidate.text):
             return str(text)
     return None

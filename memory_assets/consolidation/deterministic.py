@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memory_assets.consolidation.records import Candidate, Conflict, Decision, Overtaken, PriorEntry, Refused
-from recall_runtime.lineage_keys.succession import retires, says_no_longer, stands_beside
+from recall_runtime.lineage_keys.succession import retires, same_matter, says_no_longer, stands_beside
 from recall_runtime.notes.identity import normalise, same_claim, subject_words
 from recall_runtime.vocabulary import Gate, Operation
 
@@ -39,15 +39,14 @@ def reduce_night(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list
     return sorted(kept, key=lambda one: one.rank), joined, refused
 
 
-def _says_the_same(candidate: Candidate, other: Candidate | PriorEntry) -> bool:
+def _says_the_same(candidate: Candidate | PriorEntry, other: Candidate | PriorEntry) -> bool:
     if candidate.project_key != other.project_key and candidate.project_key and other.project_key:
         return False
     if says_no_longer(candidate.text) != says_no_longer(other.text):
         return False
     if normalise(candidate.text) == normalise(other.text) or same_claim(candidate.text, other.text):
         return True
-    same_thing = candidate.lineage_key is not None and candidate.lineage_key == other.lineage_key
-    return same_thing and bool(candidate.values) and candidate.values == other.values
+    return same_matter(candidate, other) and bool(candidate.values) and candidate.values == other.values
 
 
 def against_file(candidate: Candidate, entries: Sequence[PriorEntry]) -> Decision | Refused:
@@ -63,8 +62,7 @@ def against_file(candidate: Candidate, entries: Sequence[PriorEntry]) -> Decisio
         (
             entry
             for entry in entries
-            if entry.lineage_key is not None
-            and entry.lineage_key == candidate.lineage_key
+            if same_matter(candidate, entry)
             and entry.observed_at > candidate.observed_at
             and entry.values != candidate.values
         ),
@@ -80,9 +78,10 @@ def against_file(candidate: Candidate, entries: Sequence[PriorEntry]) -> Decisio
 
 
 def overtaken(entries: Sequence[PriorEntry]) -> list[Overtaken]:
-    """Return the entries that a newer entry beside them retires, in the order of the file.
+    """Return the entries that a newer entry beside them retires or repeats, those first whose newer one is older.
 
-    Both were written while nobody had said which project they belong to, so neither had a lineage key to meet by.
+    Both were written while nobody had said which project they belong to, so neither had a lineage key to meet by; or a
+    night could not take away all that its newest value retired. Of two equally old ones the later in the file is newer.
     """
     lineages: dict[str, list[PriorEntry]] = {}
     for entry in entries:
@@ -90,18 +89,16 @@ def overtaken(entries: Sequence[PriorEntry]) -> list[Overtaken]:
             lineages.setdefault(entry.lineage_key, []).append(entry)
     found = []
     for lineage in lineages.values():
-        newest = max(lineage, key=lambda entry: entry.observed_at)
-        found += [
-            Overtaken(entry, newest)
-            for entry in lineage
-            if entry.observed_at < newest.observed_at
-            and entry.replaceable
-            and entry.keys
-            and newest.keys
-            and not stands_beside(entry.text)
-            and retires(newest, entry)
-        ]
-    return sorted(found, key=lambda one: one.entry.start_line)
+        ours = sorted((entry for entry in lineage if entry.keys), key=_age)
+        for number, entry in enumerate(ours):
+            newer = [other for other in ours[number + 1 :] if retires(other, entry) or _says_the_same(entry, other)]
+            if newer and entry.replaceable and not stands_beside(entry.text):
+                found.append(Overtaken(entry, newer[-1]))
+    return sorted(found, key=lambda one: (_age(one.newer), one.entry.start_line))
+
+
+def _age(entry: PriorEntry) -> tuple[int, int]:
+    return entry.observed_at, entry.start_line
 
 
 def unclear(candidate: Candidate, entries: Sequence[PriorEntry]) -> list[Conflict]:

@@ -6,7 +6,7 @@ Does not belong here: deciding (``deterministic``, ``model_step``), reading entr
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_assets.consolidation.deterministic import unclear
 from memory_assets.consolidation.records import Candidate, Conflict, Decision, Mode, Overtaken, PriorEntry, Refused
@@ -59,15 +59,15 @@ def build(
     """Return the plan that ``decisions`` give on ``content``, cut to what one night may do.
 
     Bounds, each leaving what does not fit eligible: characters added (``max_added_characters``, best score first),
-    entries taken away (``max_prior_entry_loss_fraction`` of all, but always one supersession; the candidates' first,
-    then those that are ``overtaken`` by an entry of the file), size of the file
+    entries taken away (``allowed_losses``; the candidates' first, then those that are ``overtaken`` by an entry of the
+    file), size of the file
     (``memory_budget_characters``: whole generated entries go, oldest first, then the weakest candidates wait).
     A hand-written entry that a decision would replace stays, and is reported beside the newer one.
     """
     decisions, conflicts = _spare_hand_written(decisions)
     allowed = allowed_losses(len(entries), settings.max_prior_entry_loss_fraction)
     kept, refused = _within_loss(decisions, allowed)
-    kept, too_much = _within_growth(kept, settings.max_added_characters)
+    kept, too_much = _within_growth(content, kept, settings.max_added_characters, day=day, mode=mode)
     refused += too_much
     retired = _still_overtaken(overtaken, kept, allowed)
     gone = [one.entry for one in retired]
@@ -117,57 +117,77 @@ def _spare_hand_written(decisions: Sequence[Decision]) -> tuple[list[Decision], 
 
 
 def _within_loss(decisions: Sequence[Decision], allowed: int) -> tuple[list[Decision], list[Refused]]:
-    """Keep supersessions, best score first, until the bound; one is always allowed."""
+    """Keep supersessions, best score first, until the bound; one that goes beyond it takes as many as may still go.
+
+    What it leaves standing is overtaken the night after.
+    """
     kept = []
     refused = []
     lost = 0
     for decision in sorted(decisions, key=lambda one: one.candidate.rank):
-        taken = len(decision.priors) if decision.operation is Operation.SUPERSEDED else 0
-        if taken and lost and lost + taken > allowed:
+        if decision.operation is not Operation.SUPERSEDED:
+            kept.append(decision)
+        elif lost < allowed:
+            kept.append(replace(decision, priors=decision.priors[: allowed - lost]))
+            lost += len(kept[-1].priors)
+        else:
             refused.append(Refused(decision.candidate.claim_id, Gate.BUDGET, "enough entries were replaced tonight"))
-            continue
-        lost += taken
-        kept.append(decision)
     return kept, refused
 
 
-def _within_growth(decisions: Sequence[Decision], max_added: int) -> tuple[list[Decision], list[Refused]]:
-    kept = []
-    refused = []
+def _within_growth(
+    content: bytes | None, decisions: Sequence[Decision], max_added: int, *, day: dt.date, mode: Mode
+) -> tuple[list[Decision], list[Refused]]:
+    """Keep what adds at most ``max_added`` characters: headings, marks and line ends count like the entries."""
+    kept: list[Decision] = []
+    late: list[Decision] = []
     added = 0
     for decision in decisions:
-        size = len(line_of(decision.candidate)) if decision.writes else 0
+        size = sum(len(line) + 1 for line in _entry_of(decision).lines) if decision.writes else 0
         if size and max_added and added + size > max_added:
-            refused.append(Refused(decision.candidate.claim_id, Gate.BUDGET, "enough text was added tonight"))
-            continue
-        added += size
-        kept.append(decision)
-    return kept, refused
+            late.append(decision)
+        else:
+            added += size
+            kept.append(decision)
+    while max_added and _growth(content, kept, day, mode) > max_added:  # headings, and line ends of two characters
+        late.append(next(decision for decision in reversed(kept) if decision.writes))
+        kept.remove(late[-1])
+    return kept, [Refused(one.candidate.claim_id, Gate.BUDGET, "enough text was added tonight") for one in late]
+
+
+def _growth(content: bytes | None, kept: Sequence[Decision], day: dt.date, mode: Mode) -> int:
+    """Return how many characters ``kept`` adds to what it leaves of the file."""
+    return _characters(_compose(content, kept, (), day, mode)) - _characters(_left(content, kept, ()))
+
+
+def _entry_of(decision: Decision) -> NewEntry:
+    candidate = decision.candidate
+    return NewEntry(candidate.entry_key, line_of(candidate), candidate.project_key, candidate.lineage_marker)
+
+
+def _characters(content: bytes | None) -> int:
+    return len((content or b"").decode("utf-8", errors="replace"))
+
+
+def _left(content: bytes | None, kept: Sequence[Decision], dropped: Sequence[PriorEntry]) -> bytes | None:
+    """Return what stays of the file."""
+    gone = [prior for decision in kept if decision.operation is Operation.SUPERSEDED for prior in decision.priors]
+    ranges = [(prior.start_line, prior.end_line) for prior in (*gone, *dropped)]
+    return remove_lines(content, ranges) if content is not None and ranges else content
 
 
 def _compose(
     content: bytes | None, kept: Sequence[Decision], dropped: Sequence[PriorEntry], day: dt.date, mode: Mode
 ) -> bytes | None:
-    gone = [prior for decision in kept if decision.operation is Operation.SUPERSEDED for prior in decision.priors]
-    ranges = [(prior.start_line, prior.end_line) for prior in (*gone, *dropped)]
-    fresh = [
-        NewEntry(
-            decision.candidate.entry_key,
-            line_of(decision.candidate),
-            decision.candidate.project_key,
-            decision.candidate.lineage_marker,
-        )
-        for decision in kept
-        if decision.writes
-    ]
-    left = remove_lines(content, ranges) if content is not None and ranges else content
+    fresh = [_entry_of(decision) for decision in kept if decision.writes]
+    left = _left(content, kept, dropped)
     return append_entries(left, section_heading(day, consolidated=mode is Mode.MODEL), fresh) if fresh else left
 
 
 def _still_overtaken(overtaken: Sequence[Overtaken], kept: Sequence[Decision], allowed: int) -> list[Overtaken]:
     """Return which of ``overtaken`` tonight's decisions leave standing, as many as may still go."""
     touched = {prior.start_line for decision in kept for prior in decision.priors}
-    free = max(1, allowed) - _taken(kept)
+    free = allowed - _taken(kept)
     left = [one for one in overtaken if touched.isdisjoint((one.entry.start_line, one.newer.start_line))]
     return left[: max(0, free)]
 
@@ -191,7 +211,7 @@ def _fits(composed: bytes | None, content: bytes | None, limit: int) -> bool:
     """Return whether the file is within the budget, or at least did not grow."""
     if not limit or composed is None or composed == content:
         return True
-    size = len(composed.decode("utf-8", errors="replace"))
+    size = _characters(composed)
     return size <= limit - RESERVED_CHARACTERS or (content is not None and len(composed) <= len(content))
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory_assets.consolidation.records import Candidate, Decision, PriorEntry
 from recall_runtime.lineage_keys.book import LineageBook, LineageClaim
-from recall_runtime.lineage_keys.succession import GIVEN
+from recall_runtime.lineage_keys.succession import GIVEN, same_matter
 from recall_runtime.notes.identity import normalise
 from recall_runtime.text.words import index_text
 from recall_runtime.vocabulary import Operation
@@ -100,7 +100,7 @@ def validate(
     taken = [prior.start_line for decision in decisions for prior in decision.priors]
     if len(taken) != len(set(taken)):
         raise RejectedAnswerError("one entry is replaced twice")
-    if len(taken) > max(1, allowed_losses(len(entries), max_loss)):
+    if len(taken) > allowed_losses(len(entries), max_loss):
         raise RejectedAnswerError("more entries would be replaced than one night may replace")
     return decisions
 
@@ -111,11 +111,11 @@ def projects_of(book: LineageBook, one: Candidate | PriorEntry) -> str:
 
 
 def allowed_losses(entries: int, max_loss: float) -> int:
-    """Return how many of ``entries`` one night may take away: at most the share ``max_loss`` of them (26.4).
+    """Return how many of ``entries`` one night may take away: at most the share ``max_loss`` of them (26.4), or one.
 
-    Callers allow one supersession beyond that, or the wrong value in a file of three entries could never be replaced.
+    One in any case, or the wrong value in a file of three entries could never be replaced.
     """
-    return math.floor(entries * max_loss + 1e-9)
+    return max(1, math.floor(entries * max_loss + 1e-9))
 
 
 def _decision(operation: ModelOperation, candidate: Candidate, shown: Shown) -> Decision:
@@ -137,11 +137,7 @@ def _check(
     book: LineageBook,
 ) -> None:
     candidate, priors = decision.candidate, decision.priors
-    lineage = [
-        entry
-        for entry in entries
-        if candidate.lineage_key and entry.lineage_key == candidate.lineage_key and entry.values != candidate.values
-    ]
+    lineage = [entry for entry in entries if same_matter(candidate, entry) and entry.values != candidate.values]
     if decision.operation is Operation.ADDED:
         _require(not priors, "an addition names prior entries")
         _require(normalise(candidate.text) not in present, "an addition is in the file already")
@@ -164,7 +160,7 @@ def _check(
 
 
 def _may_replace(candidate: Candidate, prior: PriorEntry, book: LineageBook) -> bool:
-    if candidate.lineage_key and prior.lineage_key == candidate.lineage_key:
+    if same_matter(candidate, prior):
         return True
     if book.may_be_one(_claim(candidate), _claim(prior)):
         return True

@@ -215,11 +215,13 @@ def _replay(rows: Iterable[LedgerRow]) -> dict[str, _Entry]:
         if entry is None:
             entry = entries[entry_id] = _Entry(entry_id, row, row.at)
         entry.changed, entry.changed_at = row.ledger_id, row.at
-        if row.operation == Operation.DROPPED:
-            entry.state = EntryState.DROPPED
-        elif row.operation != Operation.UNDONE and row.ledger_id > taken_back.get(
+        if row.operation == Operation.UNDONE or row.ledger_id <= taken_back.get(
             (row.sweep_id, row.file, row.entry_key), -1
         ):
+            continue
+        if row.operation == Operation.DROPPED:
+            entry.state = EntryState.DROPPED
+        else:
             _write(entry, row, entries, by_line)
     return entries
 
@@ -231,9 +233,10 @@ def _write(entry: _Entry, row: LedgerRow, entries: dict[str, _Entry], by_line: d
     ended_as = EntryState.MERGED if row.operation == Operation.MERGED else EntryState.SUPERSEDED
     for prior in row.priors:
         prior_id = by_line.get((row.file, prior.strip()))
-        if prior_id is not None and prior_id != entry.entry_id and prior_id not in entry.replaces:
+        if prior_id is not None and prior_id != entry.entry_id:
             entries[prior_id].state, entries[prior_id].replaced_by = ended_as, entry.entry_id
-            entry.replaces.append(prior_id)
+            if prior_id not in entry.replaces:
+                entry.replaces.append(prior_id)
     by_line[(row.file, row.text.strip())] = entry.entry_id
 
 

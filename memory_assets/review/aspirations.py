@@ -1,6 +1,6 @@
 """Aspirations: Markdown lines with a review date, listed when due, never changed and never deleted.
 
-Belongs here: the grammar, finding them, which are due or expired.
+Belongs here: the grammar, finding the owner's, which are due or expired.
 Does not belong here: showing them (``review.render``), telling requests apart (``recall_runtime.intents.classify``).
 
 Grammar: a line of a note ends in ``<!-- review: 2026-12-31 -->``, optionally ``<!-- review: 2026-12-31 | expires:
@@ -15,9 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from memory_assets.review.records import Aspiration
 from recall_runtime.notes.blocks import BlockKind, read_note
 from recall_runtime.paths import NOTES_FOLDER, PathKind, kind_of
+from recall_runtime.provenance.note_lines import origins_of
+from recall_runtime.vocabulary import ELIGIBLE_ORIGINS
 
 EXPIRES_AFTER_DAYS = 180
 _COMMENT = re.compile(r"<!--\s*review\s*:\s*(\S{1,20})\s*(?:\|\s*expires\s*:\s*(\S{1,20})\s*)?-->\s*$", re.IGNORECASE)
@@ -66,8 +70,13 @@ def due_on(found: Sequence[Aspiration], today: dt.date) -> tuple[Aspiration, ...
     return tuple(sorted(due, key=lambda aspiration: (aspiration.review, aspiration.path, aspiration.line)))
 
 
-def collect_due(workspace: Path, today: dt.date, *, max_file_bytes: int = 1024 * 1024) -> tuple[Aspiration, ...]:
-    """Return the due aspirations of the notes and ``MEMORY.md`` of a workspace; unreadable files are skipped."""
+def collect_due(
+    workspace: Path, state: apsw.Connection | None, today: dt.date, *, max_file_bytes: int = 1024 * 1024
+) -> tuple[Aspiration, ...]:
+    """Return the due aspirations of the notes and ``MEMORY.md`` of a workspace; unreadable files are skipped.
+
+    Only lines of the owner's own trust are wishes of the owner: a line of a group chat or from outside is none.
+    """
     found: list[Aspiration] = []
     for path in (workspace / "MEMORY.md", *sorted((workspace / NOTES_FOLDER).rglob("*.md"))):
         relative = path.relative_to(workspace).as_posix()
@@ -75,10 +84,20 @@ def collect_due(workspace: Path, today: dt.date, *, max_file_bytes: int = 1024 *
             continue
         try:
             if path.is_file() and path.stat().st_size <= max_file_bytes:
-                found += aspirations_in(relative, path.read_bytes()).aspirations
+                data = path.read_bytes()
+                found += _of_the_owner(workspace, state, relative, data, aspirations_in(relative, data).aspirations)
         except OSError:
             continue
     return due_on(found, today)
+
+
+def _of_the_owner(
+    workspace: Path, state: apsw.Connection | None, path: str, data: bytes, found: Sequence[Aspiration]
+) -> list[Aspiration]:
+    if not found:
+        return []
+    origins = origins_of(workspace, state, path, data, read_note(data, path=path))
+    return [item for item in found if origins[item.line - 1] in ELIGIBLE_ORIGINS]
 
 
 def _days(review: str, expires: str | None) -> tuple[dt.date, dt.date] | None:

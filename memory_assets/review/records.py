@@ -87,7 +87,7 @@ class SweepReport:
         ranked: Candidates that were scored.
         failed_gates: Candidates held back, by the first gate that failed.
         lines: Operations on curated files, in order.
-        mode: Who consolidated: ``rules``, or the model's name.
+        mode: Who decided what was written: the rules, or the model with its name.
         reason: Why nothing was promoted, or why the model's answer was not taken; ``None`` when all went well.
         light: Candidates staged in this sweep, in order.
         themes: Themes of the REM phase.
@@ -102,7 +102,7 @@ class SweepReport:
     ranked: int = 0
     failed_gates: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[ReviewLine, ...] = ()
-    mode: str = "rules"
+    mode: str = "the rules"
     reason: str | None = None
     light: tuple[LightCandidate, ...] = ()
     themes: tuple[Theme, ...] = ()

@@ -114,9 +114,7 @@ def history_entry(report: SweepReport) -> str:
         f"- Merged: {report.count(Operation.MERGED)}",
         f"- Superseded: {report.count(Operation.SUPERSEDED)}",
     ]
-    lines += (
-        [f"- Rewrite skipped: {shown(report.reason)}", "- Fallback: append-only promotion."] if report.reason else []
-    )
+    lines += [f"- Decided by {shown(report.mode, 80)}: {shown(report.reason)}"] if report.reason else []
     lines += ["- Highlights:", *highlights(report.lines)] if report.lines else []
     return "\n".join(lines)
 

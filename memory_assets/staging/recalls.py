@@ -79,21 +79,24 @@ class Attributed:
 
 
 def pending_hits(state: apsw.Connection) -> tuple[list[Hit], int]:
-    """Return the hits of counted events that were not drained yet, and the number of the last event there is."""
+    """Return the hits of counted events that were not drained yet, and the number of the last event that was looked at.
+
+    That number is read first: an answer that is recorded meanwhile stays pending.
+    """
     rows = query(state, "SELECT value FROM watermarks WHERE name = ?", (_WATERMARK,))
     since = int(rows[0][0]) if rows else 0
+    last = query(state, "SELECT coalesce(max(event_id), 0) FROM recall_events")[0][0]
     hits = query(
         state,
         """SELECT e.event_id, e.at, e.day, e.query, e.query_hash, e.session_key,
                   h.path, h.start_line, h.end_line, h.score, h.text,
                   max(h.score) OVER (PARTITION BY e.event_id)
              FROM recall_events e JOIN recall_hits h USING (event_id)
-            WHERE e.event_id > ? AND e.session_kind = ? AND e.lane = ? ORDER BY e.event_id, h.rank""",
-        (since, SessionKind.INTERACTIVE.value, COUNTED_LANE),
+            WHERE e.event_id > ? AND e.event_id <= ? AND e.session_kind = ? AND e.lane = ?
+            ORDER BY e.event_id, h.rank""",
+        (since, last, SessionKind.INTERACTIVE.value, COUNTED_LANE),
     )
-    found = [Hit(*row) for row in hits]
-    last = query(state, "SELECT coalesce(max(event_id), 0) FROM recall_events")[0][0]
-    return found, max(since, last)
+    return [Hit(*row) for row in hits], max(since, last)
 
 
 class Attribution:

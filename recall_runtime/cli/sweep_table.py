@@ -58,9 +58,11 @@ def report_data(report: "SweepReport") -> dict[str, Any]:
     """Return the same of a report, for a dry run: nothing of it is stored, so there are no texts of what failed."""
     scored = {row.claim_id: row for row in report.scored}
     gates: dict[str, dict[str, Any]] = {}
+    late = {one.claim_id: one.reason for one in report.curated.refused} if report.curated else {}
     for row in report.scored:
-        if row.failed_gate is not None:
-            _count_failure(gates, row.failed_gate.value, row.score, row.signal_count)
+        gate = row.failed_gate or late.get(row.claim_id)
+        if gate is not None:
+            _count_failure(gates, str(gate), row.score, row.signal_count)
     changes = report.curated.changes if report.curated else ()
     entries = []
     for change in changes:

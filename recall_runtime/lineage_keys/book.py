@@ -6,29 +6,26 @@ Does not belong here: finding values in a sentence (``specifics``), when one cla
 A key is, in this order:
 
 1. ``given:<key>``: the writer named it (``supersedes_key``).
-2. ``<subject>|<slots>``: the subject is the known project that the text names, else the project of its annotation or
-   heading (``project_key``), else the proper names in the text; the slots are the masked shapes of its values. Only
-   when all slots are strong, that is when the shape itself carries a name.
-3. ``<subject>|<slots>|<claim id>``: the same with a weak slot (a bare number, a number with a unit, a host). Such
-   claims share a key only when they also share most of their attribute words; the id is that of the first of them.
-   Where the subject is but a proper name, every slot is weak, and one claim must hold all attribute words of the
-   other: whoever confirmed a value is named as well as what it belongs to, and the two can't be told apart.
+2. ``<subject>|<slots>|<claim id>``: the subject is the known project that the text names, else the project of its
+   annotation or heading (``project_key``), else the proper names in the text; the slots are the masked shapes of its
+   values; the id is that of the first claim of the lineage. A claim joins a lineage of equal subject and slots when its
+   words agree with one claim of it and contradict none (``matter``); for a correction that meets but one lineage one
+   common word is enough. Where the subject is but a proper name, one claim must hold all words of the other: whoever
+   confirmed a value is named as well as what it belongs to, and the two can't be told apart.
 
-No subject or no value: no key, the claim never retires anything. Keys are equal across languages because shapes
-and names are; paraphrases of a weak slot in another language stay apart, which errs on the side of keeping both.
+No subject or no value: no key, the claim never retires anything. Where the words tell too little, two claims stay
+apart, which errs on the side of keeping both.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from recall_runtime.lineage_keys.matter import MOST, Matter, agreement, contradict, matter_of, may_agree
 from recall_runtime.lineage_keys.specifics import Specifics, letter_words, specifics_of
-from recall_runtime.lineage_keys.succession import GIVEN, corrects
+from recall_runtime.lineage_keys.succession import GIVEN, NAMED, corrects, matter_under, project_name
 from recall_runtime.notes.identity import common_words, shares_subject
-from recall_runtime.text.words import index_text
 
-NAMED = "name:"
 _ALL = 1.0
-_MOST = 0.6  # share of the smaller statement's attribute words that two weak claims must have in common
 _SHORTEST_NAME = 2  # characters; a name must be longer
 _LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
 
@@ -38,6 +35,7 @@ class LineageClaim:
     """What the key of a claim is made from. ``project_key`` may hold several keys joined by ``; ``.
 
     ``is_correction``: a place that states it says so, even if ``text`` is the wording of another place.
+    ``is_trusted``: it may be promoted; others get a key, but no claim joins or avoids a lineage for their sake.
     """
 
     claim_id: str
@@ -45,12 +43,13 @@ class LineageClaim:
     project_key: str | None = None
     given_key: str | None = None
     is_correction: bool = False
+    is_trusted: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Peer:
     key: str
-    words: frozenset[str]
+    matter: Matter
 
 
 @dataclass(slots=True)
@@ -75,19 +74,20 @@ class LineageBook:
         """Return the key of ``claim``, or ``None`` when nothing says what it is about. Remembers the claim."""
         if claim.given_key:
             return given_key(claim.given_key)
-        specifics = specifics_of(claim.text)
-        coarse = self._coarse(claim, specifics)
-        named = coarse is not None and coarse.startswith(NAMED)
-        if coarse is None or (specifics.strong and not named):
-            return coarse
-        words = self._attributes(claim.text, specifics)
+        coarse = self._coarse(claim)
+        if coarse is None:
+            return None
+        named = coarse.startswith(NAMED)
+        matter = matter_under(claim.text, coarse)
         peers = self._peers_of(coarse)
-        near = max(peers, key=lambda peer: _overlap(peer.words, words), default=None)
+        agrees, near = _nearest(peers, matter)
         correction = claim.is_correction or corrects(claim.text)
-        alone = correction and not named and len({peer.key for peer in peers}) == 1
-        joined = near is not None and (alone or _overlap(near.words, words) >= (_ALL if named else _MOST))
-        key = near.key if near is not None and joined else f"{coarse}|{claim.claim_id}"
-        peers.append(_Peer(key, words))
+        alone = correction and agrees > 0 and not named and len({peer.key for peer in peers}) == 1
+        joined = bool(near) and (alone or agrees >= (_ALL if named else MOST))
+        key = near if joined else f"{coarse}|{claim.claim_id}"
+        peer = _Peer(key, matter)
+        if claim.is_trusted and peer not in peers:
+            peers.append(peer)
         return key
 
     def projects_of(self, claim: LineageClaim) -> str:
@@ -98,22 +98,23 @@ class LineageBook:
     def may_be_one(self, first: LineageClaim, second: LineageClaim) -> bool:
         """Return whether two claims may be about the same thing: what a model may supersede beyond equal keys.
 
-        Subject and slots are equal. Where no project is known, the texts must name the same thing instead.
+        Subject and slots are equal, and in one language the words agree in something. Where no project is known, the
+        texts must name the same thing instead of an equal subject.
         """
-        coarse = self._coarse(first, specifics_of(first.text))
-        if coarse is not None and coarse == self._coarse(second, specifics_of(second.text)):
-            return True
-        slots = specifics_of(first.text).slots
-        if not slots or slots != specifics_of(second.text).slots:
+        coarse = self._coarse(first)
+        mine, other = matter_under(first.text, coarse), matter_under(second.text, coarse)
+        if not mine.slots or mine.slots != other.slots or not may_agree(mine, other):
             return False
+        if coarse is not None and coarse == self._coarse(second):
+            return True
         known = self.projects_of(first) or self.projects_of(second)
         return not known and shares_subject(first.text, second.text)
 
-    def _coarse(self, claim: LineageClaim, specifics: Specifics) -> str | None:
-        slots = specifics.slots
+    def _coarse(self, claim: LineageClaim) -> str | None:
+        slots = matter_of(claim.text).slots
         if not slots or len(slots) > _LARGEST_SET:
             return None
-        subject = self.subject_of(claim, specifics)
+        subject = self.subject_of(claim, specifics_of(claim.text))
         return None if subject is None else f"{subject}|{' & '.join(slots)}"
 
     def subject_of(self, claim: LineageClaim, specifics: Specifics) -> str | None:
@@ -135,16 +136,30 @@ class LineageBook:
 
     def _peers_of(self, coarse: str) -> list[_Peer]:
         if coarse not in self._peers:
-            self._peers[coarse] = [
-                _Peer(key, self._attributes(text, specifics_of(text))) for text, key in self.stored(coarse + "|")
-            ]
+            stored = (_Peer(key, matter_under(text, coarse)) for text, key in self.stored(coarse + "|"))
+            self._peers[coarse] = list(dict.fromkeys(stored))
         return self._peers[coarse]
 
-    def _attributes(self, text: str, specifics: Specifics) -> frozenset[str]:
-        """Return the stems that say which attribute it is: no project names, no proper names, no function words."""
-        names = {*self._names, *_proper_names(text, specifics)}
-        kept = " ".join(word for word in letter_words(specifics.words) if word not in names)
-        return frozenset(index_text(kept).split()) - _FUNCTION_STEMS
+
+def _nearest(peers: Iterable[_Peer], matter: Matter) -> tuple[float, str]:
+    """Return how far the words of ``matter`` agree with the lineage that is nearest to it, and the key of that.
+
+    A lineage with a fact that it contradicts is out of the question; several wordings of one value are one fact, and
+    one of them that agrees is enough.
+    """
+    best: dict[tuple[str, frozenset[str]], float] = {}
+    denied = set()
+    for peer in peers:
+        fact = (peer.key, peer.matter.values)
+        agrees = 0.0
+        if contradict(peer.matter, matter):
+            denied.add(fact)
+        else:
+            agrees = agreement(peer.matter, matter)
+        best[fact] = max(best.get(fact, 0.0), agrees)
+    apart = {fact[0] for fact in denied if best[fact] < MOST}
+    open_to = [(agrees, fact[0]) for fact, agrees in best.items() if fact[0] not in apart]
+    return max(open_to, default=(0.0, ""), key=lambda one: one[0])
 
 
 def project_names(keys: Iterable[str]) -> dict[str, str]:
@@ -152,7 +167,7 @@ def project_names(keys: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     shared: set[str] = set()
     for key in keys:
-        name = key.rstrip("/").rpartition("/")[2].removesuffix(".git").casefold()
+        name = project_name(key)
         if len(name) > _SHORTEST_NAME and names.setdefault(name, key) != key:
             shared.add(name)
     return {name: key for name, key in names.items() if name not in shared}
@@ -161,11 +176,6 @@ def project_names(keys: Iterable[str]) -> dict[str, str]:
 def given_key(key: str) -> str:
     """Return the lineage key for a key that a writer gave."""
     return GIVEN + " ".join(key.removeprefix(GIVEN).split()).casefold()
-
-
-def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    smaller = min(len(first), len(second))
-    return len(first & second) / smaller if smaller else 0.0
 
 
 def _proper_names(text: str, specifics: Specifics) -> tuple[str, ...]:
@@ -193,4 +203,3 @@ _FUNCTION_WORD_LIST = (
     " use uses used using"
 )
 _FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
-_FUNCTION_STEMS = frozenset(index_text(" ".join(sorted(_FUNCTION_WORDS))).split())

@@ -77,11 +77,16 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Specifics:
-    """Values of one statement. ``words`` is the statement without them, folded, for words and names."""
+    """Values of one statement. ``words`` is the statement without them, folded, for words and names.
+
+    ``folded`` is the statement with them; ``spans`` says where in it each of the values stands.
+    """
 
     values: tuple[Value, ...]
     dates: tuple[str, ...]
     words: str
+    folded: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -93,17 +98,14 @@ class Specifics:
         """Whether every slot is strong."""
         return bool(self.values) and all(value.strong for value in self.values)
 
-    @property
-    def texts(self) -> frozenset[str]:
-        """The values as written, folded."""
-        return frozenset(value.text for value in self.values)
-
 
 def specifics_of(text: str) -> Specifics:
     """Return the values of ``text`` and the rest of its words. Linear in the length of the text."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("`", " ").replace("*", " ")
     values: list[Value] = []
     dates: list[str] = []
+    spans: list[tuple[int, int]] = []
+    date_spans: list[tuple[int, int]] = []
     rest: list[str] = []
     end = 0
     for match in _TOKEN.finditer(folded):
@@ -115,12 +117,25 @@ def specifics_of(text: str) -> Specifics:
         end = match.start() + len(token)
         if _DATE.fullmatch(token) or _CLOCK.fullmatch(token):
             dates.append(token)
+            date_spans.append((match.start(), end))
         else:
             values.append(_value(token, folded, match.start(), end))
+            spans.append((match.start(), end))
     rest.append(folded[end:])
     if not values and dates:
         values = [Value(date, "clock" if _CLOCK.fullmatch(date) else "date", False) for date in dates]
-    return Specifics(tuple(values), tuple(dates), "".join(rest))
+        spans = date_spans
+    return Specifics(tuple(values), tuple(dates), "".join(rest), folded, tuple(spans))
+
+
+def is_unit_or_label(word: str) -> bool:
+    """Return whether a folded ``word`` is a unit, or a label that says what kind of number a number is."""
+    return word in _UNIT_OF or word in _LABEL_OF
+
+
+def unspaced_labels() -> tuple[str, ...]:
+    """Return the labels and units of scripts without blanks, which stand inside a run."""
+    return tuple(word for word in (*_LABEL_OF, *_UNIT_OF) if word >= "\u2e80")
 
 
 def letter_words(text: str) -> list[str]:

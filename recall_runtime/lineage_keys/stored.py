@@ -11,13 +11,15 @@ from typing import Any
 
 import apsw
 
-from recall_runtime.lineage_keys.book import NAMED, LineageBook, LineageClaim, given_key
+from recall_runtime.lineage_keys.book import LineageBook, LineageClaim, given_key
+from recall_runtime.lineage_keys.succession import NAMED
 from recall_runtime.notes.identity import claim_id
 from recall_runtime.paths import MEMORY_FILE
 from recall_runtime.storage.connection import write_transaction
 from recall_runtime.vocabulary import Operation
 
 _WATERMARK = "lineage_keys"
+_RULES = 2  # counts up when the rules of a key change: keys of other rules are made anew
 
 
 def assign_keys(state: apsw.Connection) -> LineageBook:
@@ -27,17 +29,23 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
     finds the lineage of its weak slot. Only claims that may be promoted join lineages.
 
     When a project becomes known, claims without a key and those whose subject was but a proper name are looked at
-    again. Keys that writers gave are brought into the form ``given:<key>``.
+    again. Keys that writers gave are brought into the form ``given:<key>``. Keys made by other rules are made anew.
     """
     row = state.execute("SELECT value FROM watermarks WHERE name = ?", (_WATERMARK,)).fetchone()
-    last, before = (0, set()) if row is None else _parse(str(row[0]))
+    last, before, rules = (0, set(), _RULES) if row is None else _parse(str(row[0]))
+    if rules != _RULES:
+        last = 0
+        with write_transaction(state):
+            state.execute("UPDATE claims SET lineage_key = NULL WHERE key_is_given = 0 AND lineage_key IS NOT NULL")
     projects = known_projects(state)
     again = bool(projects - before)
     book = open_book(state)
     newest = last
     fresh = []
     roots = set()
-    for rowid, claim, root_id, text, project_key, key, is_given, corrects in _to_look_at(state, last, again=again):
+    for rowid, claim, root_id, text, project_key, key, is_given, corrects, trusted in _to_look_at(
+        state, last, again=again
+    ):
         newest = max(newest, rowid)
         if rowid > last:
             roots.add(root_id)
@@ -47,14 +55,17 @@ def assign_keys(state: apsw.Connection) -> LineageBook:
         elif key is not None and not (again and key.startswith(NAMED)):
             continue
         else:
-            made = book.key_of(LineageClaim(claim, text, project_key, is_correction=bool(corrects)))
+            made = book.key_of(
+                LineageClaim(claim, text, project_key, is_correction=bool(corrects), is_trusted=bool(trusted))
+            )
             if key is not None and (made is None or made.startswith(NAMED)):
                 continue
         if made is not None and made != key:
             fresh.append((made, claim))
             roots.add(root_id)
-    if fresh or newest != last or again:
-        _store(state, fresh, roots, json.dumps({"rowid": newest, "projects": sorted(projects)}, ensure_ascii=False))
+    if fresh or newest != last or again or rules != _RULES:
+        mark = {"rowid": newest, "projects": sorted(projects), "rules": _RULES}
+        _store(state, fresh, roots, json.dumps(mark, ensure_ascii=False))
     return open_book(state)
 
 
@@ -63,7 +74,8 @@ def _to_look_at(state: apsw.Connection, last: int, *, again: bool) -> Iterator[t
     return state.execute(
         "SELECT rowid, claim_id, root_id, text, project_key, lineage_key, key_is_given, EXISTS ("
         "SELECT 1 FROM evidence e WHERE e.claim_id = claims.claim_id AND e.correction = 1 AND e.echo = 0"
-        " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')) FROM claims"
+        " AND e.session_kind = 'interactive' AND e.origin_class IN ('owner', 'agent')),"
+        " session_kind = 'interactive' AND origin_class IN ('owner', 'agent') FROM claims"
         " WHERE rowid > ? OR key_is_given = 1 OR (? AND (lineage_key IS NULL OR lineage_key GLOB ?)) ORDER BY rowid",
         (last, again, f"{NAMED}*"),
     )
@@ -112,19 +124,20 @@ def known_projects(state: apsw.Connection) -> set[str]:
 
 
 def _stored(state: apsw.Connection, prefix: str) -> list[tuple[str, str]]:
-    """Return text and key of claims whose key begins with ``prefix``, as a range of the index."""
+    """Return text and key of claims that may be promoted and whose key begins with ``prefix``: a range of the index."""
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     return list(
         state.execute(
-            "SELECT text, lineage_key FROM claims WHERE lineage_key >= ? AND lineage_key < ? ORDER BY rowid",
+            "SELECT text, lineage_key FROM claims WHERE lineage_key >= ? AND lineage_key < ?"
+            " AND session_kind = 'interactive' AND origin_class IN ('owner', 'agent') ORDER BY rowid",
             (prefix, end),
         )
     )
 
 
-def _parse(value: str) -> tuple[int, set[str]]:
+def _parse(value: str) -> tuple[int, set[str], int]:
     tree = json.loads(value)
-    return int(tree["rowid"]), set(tree["projects"])
+    return int(tree["rowid"]), set(tree["projects"]), int(tree.get("rules", 1))
 
 
 @dataclass(frozen=True, slots=True)

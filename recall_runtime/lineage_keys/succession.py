@@ -7,13 +7,15 @@ Does not belong here: what a claim is about (``book``), near-duplicates (``notes
 import re
 from typing import Protocol
 
-from recall_runtime.lineage_keys.specifics import letter_words, specifics_of
+from recall_runtime.lineage_keys.matter import Matter, contradict, matter_of
+from recall_runtime.lineage_keys.specifics import letter_words
 from recall_runtime.notes.identity import normalise
 from recall_runtime.notes.leads import correction_lead_end
 from recall_runtime.text.word_sets import word_set
 from recall_runtime.text.words import fold
 
 GIVEN = "given:"  # how the key begins that a writer gave
+NAMED = "name:"  # how the key begins of what is known by a proper name alone
 
 _NO_LONGER = re.compile(
     r"\bno longer\b|\bnot\b[^.;]{0,40}\bany ?more\b|\bnicht mehr\b|\bkeine?n? \w+ mehr\b"
@@ -63,16 +65,45 @@ class Newer(Dated, Protocol):
 
 def retires(newer: Newer, older: Dated) -> bool:
     """Return whether ``newer`` gives another value for the very thing ``older`` is about."""
-    if newer.lineage_key is None or newer.lineage_key != older.lineage_key:
+    if not same_matter(newer, older):
         return False
     if newer.observed_at < older.observed_at or not _says_other(newer, older):
         return False
-    if newer.lineage_key.startswith(GIVEN):
+    if (newer.lineage_key or "").startswith(GIVEN):
         return True
     if stands_beside(newer.text):
         return False
     widened = bool(older.values) and older.values < newer.values
     return not widened or newer.is_correction or says_no_longer(newer.text)
+
+
+def same_matter(first: Dated, second: Dated) -> bool:
+    """Return whether both have one lineage key and their words do not contradict it.
+
+    A lineage grows by wordings; two of its claims may turn out to be about two things ("the db", "the replica").
+    """
+    key = first.lineage_key
+    return key is not None and key == second.lineage_key and one_matter(first.text, second.text, key)
+
+
+def one_matter(first: str, second: str, lineage_key: str) -> bool:
+    """Return whether two texts of one lineage do not contradict it; what a writer gave a key is one matter."""
+    if lineage_key.startswith(GIVEN):
+        return True
+    return not contradict(matter_under(first, lineage_key), matter_under(second, lineage_key))
+
+
+def matter_under(text: str, lineage_key: str | None) -> Matter:
+    """Return what ``text`` is about, the subject of its lineage key apart."""
+    subject = (lineage_key or "").partition("|")[0]
+    if subject.startswith(NAMED):
+        return matter_of(text, frozenset(subject.removeprefix(NAMED).split()))
+    return matter_of(text, frozenset(map(project_name, subject.split("; "))) - {""})
+
+
+def project_name(key: str) -> str:
+    """Return the folded name by which a text mentions the project ``key``."""
+    return key.strip().rstrip("/").rpartition("/")[2].removesuffix(".git").casefold()
 
 
 def given_part(lineage_key: str | None) -> str | None:
@@ -83,7 +114,7 @@ def given_part(lineage_key: str | None) -> str | None:
 
 def values_of(text: str) -> frozenset[str]:
     """Return the specific values of a statement, folded: equal sets under one key mean the same fact."""
-    return specifics_of(text).texts
+    return matter_of(text).values
 
 
 def corrects(text: str) -> bool:

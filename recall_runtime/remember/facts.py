@@ -5,8 +5,9 @@ Does not belong here: lineage keys (``lineage_keys``), directives (``preferences
 (``curated.writer``).
 
 An entry is replaced when it says the same but for the value, when the nightly sweep would replace it (the same lineage
-key, another value), or when the request names it. The owner's word also replaces what was written by hand; a
-hand-written entry of several lines stays and is named.
+key, another value), or when the request names it. The owner's word also replaces what was written by hand, but only
+what says the same or is named; what else may be about the same thing stays and is named in the answer, and so does a
+hand-written entry of several lines. A fact that stands there already takes the place of what it contradicts.
 """
 
 import re
@@ -20,7 +21,8 @@ from recall_runtime.curated.compose import NewEntry, append_entries, entry_line,
 from recall_runtime.curated.writer import Base, WritePlan
 from recall_runtime.errors import RefusedError
 from recall_runtime.lineage_keys.book import LineageBook, LineageClaim, given_key
-from recall_runtime.lineage_keys.stored import entry_lineage, open_book, written_entry
+from recall_runtime.lineage_keys.matter import contradict, matter_of
+from recall_runtime.lineage_keys.stored import WrittenEntry, entry_lineage, open_book, written_entry
 from recall_runtime.lineage_keys.succession import corrects, given_part, retires, stands_beside, values_of
 from recall_runtime.notes.blocks import BlockKind
 from recall_runtime.notes.conditions import conditions_of
@@ -32,6 +34,7 @@ from recall_runtime.records import Annotations
 from recall_runtime.remember.wording import is_idle
 from recall_runtime.remember.writes import Asked, CuratedWrite, Planned, effects_of, write, write_id_of
 from recall_runtime.text.concepts import concept_tags
+from recall_runtime.text.lines import printable
 from recall_runtime.text.words import fold, stop_words
 from recall_runtime.vocabulary import EntryStatus
 
@@ -64,13 +67,22 @@ def write_fact(
         entries = _editable(base)
         named = _named(entries, supersedes, state) if supersedes else None
         same = next((entry for entry in entries if _says_so(entry, text, entry_key)), None)
-        if same is not None and named is None:
-            return Planned(None, CuratedWrite(MEMORY_FILE, same.entry_key or entry_key, same.start_line, None))
-        requested, rivals = _rivals(state, entries, text, named, now_ms)
+        requested, replaced, suspected = _rivals(state, [entry for entry in entries if entry is not same], text, now_ms)
+        rivals = [entry for entry in entries if entry in replaced or entry is named]
         gone = [entry for entry in rivals if _is_plain(entry)]
-        beside = [entry for entry in rivals if not _is_plain(entry)]
-        if named in beside:
+        beside = [entry for entry in entries if entry is not named and (entry in suspected or entry in rivals)]
+        beside = [entry for entry in beside if entry not in gone]
+        if named is not None and named not in gone:
             raise RefusedError("That entry has several lines", f"Edit {MEMORY_FILE} by hand; nothing was written.")
+        told = tuple(entry.text for entry in beside)
+        if same is not None and (not gone or not _is_plain(same)):
+            told = tuple(entry.text for entry in [*gone, *beside])
+            return Planned(
+                None, CuratedWrite(MEMORY_FILE, same.entry_key or entry_key, same.start_line, None, kept_beside=told)
+            )
+        superseded = tuple(entry.text for entry in gone if entry is not same)
+        if same is not None and same not in gone:
+            gone.append(same)
         fresh = _entry(text, entry_key, requested, gone)
         left = remove_lines(base.content or b"", [(entry.first_line, entry.end_line) for entry in gone])
         content = append_entries(left, SECTION, [fresh])
@@ -89,8 +101,8 @@ def write_fact(
             entry_key,
             _line_of(content, entry_key, text),
             write_id_of(state, now_ms, claim),
-            tuple(entry.text for entry in gone),
-            tuple(entry.text for entry in beside),
+            superseded,
+            told,
         )
         return Planned(WritePlan(base, content, effects), outcome)
 
@@ -141,28 +153,39 @@ def _entry(text: str, entry_key: str, requested: _Statement, gone: Sequence[Cura
 
 
 def _rivals(
-    state: apsw.Connection, entries: Sequence[CuratedEntry], text: str, named: CuratedEntry | None, now_ms: int
-) -> tuple[_Statement, list[CuratedEntry]]:
-    """Return the request with its lineage key, and the entries whose value, or condition, it replaces.
+    state: apsw.Connection, entries: Sequence[CuratedEntry], text: str, now_ms: int
+) -> tuple[_Statement, list[CuratedEntry], list[CuratedEntry]]:
+    """Return the request with its lineage key, the entries it replaces, and hand-written ones it may be about.
 
     Keys are made as the sweep makes them, of the entries in their order and then of the request.
     """
     book = open_book(state)
-    standing = [_Statement(entry.text, _lineage_of_entry(state, book, entry)) for entry in entries]
+    known = [written_entry(state, entry.entry_keys) for entry in entries]
+    standing = [
+        _Statement(entry.text, _lineage_of_entry(book, entry, written))
+        for entry, written in zip(entries, known, strict=True)
+    ]
     claim = claim_id(text)
     key = _lineage_of_claim(state, claim) or book.key_of(LineageClaim(claim, text))
     requested = _Statement(text, key, now_ms)
-    rivals = [
-        entry
-        for entry, old in zip(entries, standing, strict=True)
-        if entry is named or _same_frame(entry, text) or retires(requested, old)
-    ]
-    return requested, rivals
+    replaced: list[CuratedEntry] = []
+    suspected: list[CuratedEntry] = []
+    for entry, written, old in zip(entries, known, standing, strict=True):
+        if _same_frame(entry, text):
+            replaced.append(entry)
+        elif retires(requested, old):
+            ours = written is not None and written.line == _first_line(entry)
+            (replaced if ours else suspected).append(entry)
+    return requested, replaced, suspected
+
+
+def _first_line(entry: CuratedEntry) -> str:
+    return printable(entry.raw.split("\n", 1)[0].rstrip("\r"))
 
 
 def _same_frame(entry: CuratedEntry, text: str) -> bool:
-    """Return whether both say the same but for the value or the condition."""
-    if stands_beside(text):
+    """Return whether both say the same of the same thing but for the value or the condition."""
+    if stands_beside(text) or contradict(matter_of(entry.text), matter_of(text)):
         return False
     frame = _frame(text)
     return frame is not None and _frame(entry.text) == frame and normalise(entry.text) != normalise(text)
@@ -194,7 +217,10 @@ def _named(entries: Sequence[CuratedEntry], name: str, state: apsw.Connection) -
     fits = [entry for entry in entries if wanted in entry.entry_keys or entry_key_of(wanted) in entry.entry_keys]
     book = open_book(state)
     fits = fits or [
-        entry for entry in entries if wanted and _lineage_of_entry(state, book, entry) in (wanted, given_key(wanted))
+        entry
+        for entry in entries
+        if wanted
+        and _lineage_of_entry(book, entry, written_entry(state, entry.entry_keys)) in (wanted, given_key(wanted))
     ]
     words = normalise(wanted)
     fits = fits or [entry for entry in entries if words and normalise(entry.text) == words]
@@ -211,8 +237,7 @@ def _lineage_of_claim(state: apsw.Connection, claim: str) -> str | None:
     return str(row[0]) if row and row[0] else None
 
 
-def _lineage_of_entry(state: apsw.Connection, book: LineageBook, entry: CuratedEntry) -> str | None:
-    written = written_entry(state, entry.entry_keys)
+def _lineage_of_entry(book: LineageBook, entry: CuratedEntry, written: WrittenEntry | None) -> str | None:
     project_key = entry.annotations.project_key
     return entry_lineage(book, entry.text, project_key, marked=entry.lineage_key, written=written)
 

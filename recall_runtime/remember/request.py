@@ -183,13 +183,12 @@ def _may_be_masked(chosen: Route) -> bool:
 
 def _curated(kind: RememberedKind, made: CuratedWrite) -> Remembered:
     where = f"{made.file}#L{made.line}"
+    beside = f" Still there, please check: {'; '.join(made.kept_beside).rstrip('.')}." if made.kept_beside else ""
     if made.write_id is None:
-        return Remembered(
-            kind, where, made.entry_key, f"nothing was written; edit {made.file}", (), f"{where} says so already.", True
-        )
+        answer = f"{where} says so already.{beside}"
+        return Remembered(kind, where, made.entry_key, f"nothing was written; edit {made.file}", (), answer, True)
     undo = f"dreamline undo {made.write_id}"
     replaced = f" It replaces: {'; '.join(made.superseded).rstrip('.')}." if made.superseded else ""
-    beside = f" Still there, please check: {'; '.join(made.kept_beside)}." if made.kept_beside else ""
     answer = f"Kept as a {kind.value} in {where}.{replaced}{beside} To take it back: {undo}"
     return Remembered(kind, where, made.entry_key, undo, made.superseded, answer)
 

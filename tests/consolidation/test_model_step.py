@@ -366,3 +366,14 @@ def test_a_contradicted_hand_written_entry_is_told_even_when_the_model_says_adde
     assert [conflict.line for conflict in report.conflicts] == [3]
     assert "jobs.11" in night.memory
     assert "jobs.22" in night.memory
+
+
+def test_a_model_may_not_take_any_line_of_the_same_shape_for_the_same_thing(night: Night, server: ModelServer) -> None:
+    """Hosting costs are no budget cap, whatever a model says: in one language the two share no word."""
+    night.sweep(night.note(f"Budget cap for boathouse is 500 EUR.{MARK}", "2026-03-10"))
+    entry = next(line for line in night.memory.splitlines() if line.startswith("- "))
+    server.replies = [answer(operation("c1", "superseded", entry))]
+    report = sweep_with(night, server, night.note(f"Hosting of boathouse costs 40 EUR.{MARK}", "2026-03-15"))
+    assert report.mode is not Mode.MODEL
+    assert "500 EUR" in night.memory
+    assert "40 EUR" in night.memory

@@ -1,4 +1,4 @@
-"""Any order of notes, sweeps, human edits, crashes and model answers: no human byte lost, nothing promoted twice."""
+"""Any order of notes, sweeps, undos, human edits, crashes and model answers: no human byte lost, nothing twice."""
 
 import json
 import shutil
@@ -11,19 +11,27 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from memory_assets.staging.reopening import reopen
+from recall_runtime.curated.history import UNDONE_BY, undo
 from recall_runtime.curated.writer import Step, recover
 from recall_runtime.models.protocol import ChatAnswer, ChatRequest
 from recall_runtime.notes.curated import parse_curated
+from recall_runtime.paths import MEMORY_FILE, USER_FILE
+from recall_runtime.storage.connection import write_transaction
 from recall_runtime.storage.schema import open_state
-from tests.support.curated import agent_in
+from recall_runtime.vocabulary import EntryStatus, Operation
+from tests.support.curated import NOW, agent_in
 from tests.support.night import Night
 
 PROJECTS = ("boathouse", "windmill")
-KINDS = ("queue is jobs.{}", "backups land in s3://keep-{}", "budget cap is {} EUR", "listens on port {}")
-FACTS = st.tuples(st.sampled_from(PROJECTS), st.sampled_from(KINDS), st.integers(1000, 1008), st.integers(1, 18))
+KINDS = ("queue is jobs.{}", "listens on port {}")
+FACTS = st.tuples(st.sampled_from(PROJECTS), st.sampled_from(KINDS), st.integers(1000, 1002), st.integers(1, 18))
 DIRECTIVES = st.sampled_from(
     ["Always give prices in euro.", "Always give prices in Swiss francs.", "Always use metric units.", "Prefer tables."]
 )
+
+
+FILES = st.sampled_from([MEMORY_FILE, USER_FILE])
 
 
 class StopHereError(Exception):
@@ -63,35 +71,85 @@ class Nights(RuleBasedStateMachine):
         agent = agent_in(self.folder)
         self.night = Night(agent, open_state(agent.folders.state_db))
         self.claims: list[str] = []
-        self.typed: list[str] = []
+        self.typed: dict[str, str] = {}  # line and the file it was typed into
+        self.lines = 0
+        self.undos = 0
         self.crashed = False
 
     @rule(fact=FACTS)
     def note_a_fact(self, fact: tuple[str, str, int, int]) -> None:
         """A fact about a project on some day, possibly late."""
         project, kind, value, day = fact
-        text = f"The {project} {kind.format(value)}. <!-- project: github.com/e/{project} -->"
-        self.claims.append(self.night.note(text, f"2026-03-{day:02d}"))
+        self.note(f"The {project} {kind.format(value)}. <!-- project: github.com/e/{project} -->", day)
 
     @rule(text=DIRECTIVES, day=st.integers(1, 18))
     def note_a_directive(self, text: str, day: int) -> None:
         """A wish of the owner."""
-        self.claims.append(self.night.note(text, f"2026-03-{day:02d}"))
+        self.note(text, day)
 
-    @rule(at_top=st.booleans(), child=st.booleans())
-    def type_by_hand(self, at_top: bool, child: bool) -> None:
+    def note(self, text: str, day: int) -> None:
+        """Stage a statement as the light phase does: what was closed and is stated anew waits again."""
+        claim = self.night.note(text, f"2026-03-{day:02d}")
+        with write_transaction(self.night.state):
+            reopen(self.night.state, [claim])
+        self.claims.append(claim)
+
+    def new_line(self, file: str, *, child: bool) -> str:
+        """A line nobody typed before."""
+        self.lines += 1
+        line = f"{'  ' if child else ''}- Typed by hand number {self.lines}."
+        self.typed[line] = file
+        return line
+
+    def content(self, file: str) -> str:
+        """What a curated file holds now."""
+        path = self.night.agent.workspace / file
+        return path.read_text() if path.exists() else ""
+
+    @rule(file=FILES, at_top=st.booleans(), child=st.booleans())
+    def type_by_hand(self, file: str, at_top: bool, child: bool) -> None:
         """A person adds a line at the top or at the end, flush or as a child."""
-        file = self.night.agent.workspace / "MEMORY.md"
-        line = f"{'  ' if child else ''}- Typed by hand number {len(self.typed)}."
-        self.typed.append(line)
-        old = file.read_text() if file.exists() else ""
-        file.write_text(f"{line}\n{old}" if at_top else f"{old}{line}\n")
+        line, old = self.new_line(file, child=child), self.content(file)
+        self.night.write(f"{line}\n{old}" if at_top else f"{old}{line}\n", file)
+
+    @precondition(lambda self: self.typed)
+    @rule(data=st.data(), delete=st.booleans(), child=st.booleans())
+    def change_by_hand(self, data: Any, delete: bool, child: bool) -> None:
+        """A person deletes a line typed earlier, or says something else in its place."""
+        line = data.draw(st.sampled_from(sorted(self.typed)))
+        file = self.typed.pop(line)
+        fresh = "" if delete else self.new_line(file, child=child) + "\n"
+        self.night.write(self.content(file).replace(line + "\n", fresh), file)
+
+    @precondition(lambda self: not self.crashed and self.sweeps_to_undo())
+    @rule(data=st.data())
+    def take_back(self, data: Any) -> None:
+        """The owner takes a sweep back, the last one or an earlier one."""
+        self.undos += 1
+        undo(
+            self.night.agent,
+            self.night.state,
+            data.draw(st.sampled_from(self.sweeps_to_undo())),
+            now_ms=NOW + 1000 + self.undos,
+        )
+
+    def sweeps_to_undo(self) -> list[str]:
+        """The sweeps that wrote a file and of which nothing was taken back."""
+        undone = {sweep for sweep, _ in self.undone()}
+        rows = self.night.state.execute("SELECT DISTINCT sweep_id FROM pre_images ORDER BY sweep_id")
+        return [sweep for (sweep,) in rows if not sweep.startswith(UNDONE_BY) and sweep not in undone]
+
+    def undone(self) -> set[tuple[str, str]]:
+        """Sweep and file of what was taken back."""
+        rows = self.night.state.execute("SELECT sweep_id, file FROM ledger WHERE operation = 'undone'")
+        return {(sweep.removeprefix(UNDONE_BY), file) for sweep, file in rows}
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data(), with_model=st.booleans(), stop=st.sampled_from([None, *Step]))
     def sweep(self, data: Any, with_model: bool, stop: Step | None) -> None:
         """A sweep over some claims, with or without a model, that may end in the middle."""
-        passed = data.draw(st.lists(st.sampled_from(self.claims), max_size=5, unique=True))
+        everything = sorted(set(self.claims))
+        passed = data.draw(st.just(everything) | st.lists(st.sampled_from(everything), max_size=5, unique=True))
         model = ScriptedModel(data.draw) if with_model else None
 
         def hook(step: Step) -> None:
@@ -111,35 +169,50 @@ class Nights(RuleBasedStateMachine):
         self.crashed = False
 
     @invariant()
-    def no_typed_line_is_lost(self) -> None:
-        """Every line a person typed is there once, in its own words."""
-        file = self.night.agent.workspace / "MEMORY.md"
-        lines = Counter(file.read_text().split("\n") if file.exists() else [])
-        assert all(lines[line] == 1 for line in self.typed)
+    def typed_lines_are_as_their_owner_left_them(self) -> None:
+        """Every line a person typed and did not delete is there once, in its own words and file, and no other."""
+        found = [
+            (line, file)
+            for file in (MEMORY_FILE, USER_FILE)
+            for line in self.content(file).split("\n")
+            if "Typed" in line
+        ]
+        assert sorted(found) == sorted(self.typed.items())
 
     @invariant()
-    def ledger_and_file_agree(self) -> None:
-        """Entries with our marks are exactly those the ledger says are there, each once."""
+    def ledger_and_files_agree(self) -> None:
+        """The entries with our marks that hold are exactly those that the ledger leaves standing, each once."""
         if self.night.state.execute("SELECT count(*) FROM write_journal").fetchone() != (0,):
             return
-        file = self.night.agent.workspace / "MEMORY.md"
-        entries = parse_curated(file.read_bytes()).entries if file.exists() else ()
-        present = Counter(key for entry in entries for key in entry.entry_keys)
-        assert all(count == 1 for count in present.values())
-        superseded = {
-            key
-            for (key,) in self.night.state.execute(
-                "SELECT entry_key FROM claims WHERE status = 'superseded' AND entry_key IS NOT NULL"
+        for file in (MEMORY_FILE, USER_FILE):
+            entries = parse_curated(self.content(file).encode(), user_file=file == USER_FILE).entries
+            present = Counter(
+                key for entry in entries if entry.status is EntryStatus.ACTIVE for key in entry.entry_keys
             )
-        }
-        written = Counter(
-            key
-            for (key,) in self.night.state.execute(
-                "SELECT entry_key FROM ledger WHERE file = 'MEMORY.md' AND operation IN ('added', 'superseded')"
-            )
+            assert present == Counter(self.standing(file))
+
+    def standing(self, file: str) -> set[str]:
+        """Follow the ledger: nothing is written that stands already, and nothing replaced that does not."""
+        undone = self.undone()
+        standing: set[str] = set()
+        keys: dict[str, str] = {}
+        rows = self.night.state.execute(
+            "SELECT sweep_id, operation, entry_key, claim_id, text, priors FROM ledger WHERE file = ?"
+            " ORDER BY ledger_id",
+            (file,),
         )
-        assert all(count == 1 for count in written.values())
-        assert set(present) == set(written) - superseded
+        for sweep, operation, key, claim, text, priors in rows:
+            if operation == Operation.UNDONE or (sweep, file) in undone:
+                continue
+            if operation in (Operation.ADDED, Operation.SUPERSEDED):
+                standing -= {keys[line.strip()] for line in json.loads(priors) if line.strip() in keys}
+                if claim is not None:
+                    assert key not in standing
+                    standing.add(key)
+                    keys[text.strip()] = key
+            elif operation == Operation.DROPPED:
+                standing.remove(key)
+        return standing
 
     def teardown(self) -> None:
         """Close and remove everything."""

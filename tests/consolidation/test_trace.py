@@ -43,7 +43,7 @@ def test_a_trace_reaches_back_to_lines_and_questions(night: Night) -> None:
     story = trace(night.state, claim)
     (operation,) = story.operations
     assert story.entry_key == f"memory:claim:{claim}"
-    assert story.lineage_key == "github.com/e/boathouse|jobs.#"
+    assert story.lineage_key == f"github.com/e/boathouse|jobs.#|{claim}"
     assert (operation.sweep_id, operation.operation, operation.file) == ("s1", "added", "MEMORY.md")
     assert [(source.path, source.start) for source in operation.sources] == [("memory/2026-03-01.md", 3)]
     assert operation.gate["score"] == 0.8

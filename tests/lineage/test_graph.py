@@ -108,6 +108,36 @@ def test_a_superseded_entry_points_to_its_successor_and_stays() -> None:
     )
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
+def test_of_two_values_that_take_turns_the_last_one_is_active(rounds: int) -> None:
+    """Written again, an entry retires the one that had retired it, however often; the edges make no circle."""
+    lines = {"aaaaaaaaaaaa": "- Paint it green", "bbbbbbbbbbbb": "- Paint it grey"}
+    keys = [*lines] * 3
+    rows = [_row(1, keys[0], lines[keys[0]])]
+    for number in range(1, rounds + 1):
+        priors = (lines[keys[number - 1]],)
+        rows.append(_row(number + 1, keys[number], lines[keys[number]], operation="superseded", priors=priors))
+    graph = build_graph(rows)
+    assert _states(graph) == {keys[rounds]: EntryState.ACTIVE, keys[rounds - 1]: EntryState.SUPERSEDED}
+    assert graph.edges == ((f"entries/{keys[rounds - 1]}", f"entries/{keys[rounds]}"),)
+
+
+@pytest.mark.parametrize("operation", ["dropped", "merged", "superseded"])
+def test_what_a_sweep_that_was_taken_back_did_to_an_entry_never_happened(operation: str) -> None:
+    """The entry is in its file again, whatever way it had left it."""
+    taken_back = {
+        "dropped": [_row(2, "aaaaaaaaaaaa", "- A", sweep_id="late", operation="dropped")],
+        "merged": [_row(2, "bbbbbbbbbbbb", "- A.", sweep_id="late", operation="merged", priors=("- A",))],
+        "superseded": [_row(2, "bbbbbbbbbbbb", "- B", sweep_id="late", operation="superseded", priors=("- A",))],
+    }[operation]
+    undone = [
+        _row(3, row.entry_key, row.text, sweep_id=UNDONE_BY + "late", operation="undone", claim_id=None)
+        for row in taken_back
+    ]
+    graph = build_graph([_row(1, "aaaaaaaaaaaa", "- A"), *taken_back, *undone])
+    assert _states(graph)["aaaaaaaaaaaa"] is EntryState.ACTIVE
+
+
 def test_a_merged_entry_lives_on_in_the_other() -> None:
     graph = build_graph(
         [_row(1, "aaaaaaaaaaaa", "- A"), _row(2, "bbbbbbbbbbbb", "- A.", operation="merged", priors=("- A",))]

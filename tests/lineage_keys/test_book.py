@@ -77,7 +77,7 @@ def test_strong_slots_meet_across_languages_and_wordings() -> None:
     made = keys(
         ("Nightly backups of boathouse land in s3://keep-1.", None),
         ("boathouse 的备份在 s3://keep-2。", None),
-        ("Restore drills read from s3://keep-3.", PROJECT),
+        ("Backups are restored from s3://keep-3.", PROJECT),
     )
     assert len(set(made)) == 1
     assert made[0] is not None
@@ -109,9 +109,9 @@ def test_weak_slots_meet_when_the_attribute_words_do() -> None:
 
 
 def test_a_correction_joins_the_only_weak_lineage_of_its_subject() -> None:
-    """`Update:` in other words, but nothing else it could mean."""
+    """`Update:` in other words but one, and nothing else it could mean."""
     first, second, third = keys(
-        ("Anything under 900 ms drops boathouse uploads.", None),
+        ("With a timeout under 900 ms, uploads to boathouse drop.", None),
         ("Update: boathouse gateway timeout must be 1200 ms.", None),
         ("The boathouse door bell rings for 800 ms.", None),
     )
@@ -194,7 +194,7 @@ def test_stored_claims_get_their_keys_once_and_meet_older_ones(tmp_path: Path) -
     add("c", "The tank leaks.", lineage_key="Rain Tank", key_is_given=1)
     assign_keys(state)
     first = stored()
-    assert first["a"] == f"{PROJECT}|/var/log/app/#.log"
+    assert first["a"] == f"{PROJECT}|/var/log/app/#.log|a"
     assert first["c"] == "given:rain tank"
     add("d", "boathouse budget cap: 600 EUR per quarter")
     assign_keys(state)
@@ -221,6 +221,19 @@ def test_a_paraphrase_of_the_group_brings_its_lineage(tmp_path: Path) -> None:
     state.close()
 
 
+def test_one_wording_of_a_value_that_agrees_is_enough(tmp_path: Path) -> None:
+    """Another wording of the same value speaks of a test; the newer value meets the one that does not."""
+    state = open_state(tmp_path / "state.sqlite")
+    more = {"project_key": PROJECT}
+    insert_claim(state, "a" * 12, "boathouse 的测试功能由 ff_41 控制。", **more)
+    insert_claim(state, "b" * 12, "New checkout in boathouse hides behind ff_41.", root_id="a" * 12, **more)
+    assign_keys(state)
+    insert_claim(state, "c" * 12, "New checkout in boathouse hides behind ff_52.", **more)
+    assign_keys(state)
+    assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|ff_#|{'a' * 12}"}
+    state.close()
+
+
 def test_an_untrusted_paraphrase_joins_nothing(tmp_path: Path) -> None:
     """A web page can't tie two lineages together."""
     state = open_state(tmp_path / "state.sqlite")
@@ -240,15 +253,15 @@ def test_any_trusted_place_may_say_that_a_claim_corrects(tmp_path: Path, origin:
     """The session said it plainly and was read first; the note says "Update:"."""
     state = open_state(tmp_path / "state.sqlite")
     more = {"project_key": PROJECT}
-    insert_claim(state, "a" * 12, "Budget cap for boathouse is 500 EUR per quarter.", **more)
-    insert_claim(state, "b" * 12, "boathouse may spend at most 600 EUR.", **more)
+    insert_claim(state, "a" * 12, "Uploads to boathouse through the tunnel stop after 900 ms.", **more)
+    insert_claim(state, "b" * 12, "Large boathouse uploads break off after 1200 ms.", **more)
     place = {"claim_id": "b" * 12, "path": "memory/2026-03-03.md", "start_line": 3, "end_line": 3, "day": "2026-03-03"}
     place |= {"session_kind": "interactive", "observed_at": 0}
     insert_row(state, "evidence", **place, source="transcript", source_key="1", origin_class="owner")
     insert_row(state, "evidence", **place, source="note", source_key="2", origin_class=origin, correction=1)
     assign_keys(state)
     found = {key for (key,) in state.execute("SELECT lineage_key FROM claims")}
-    assert (found == {f"{PROJECT}|# eur|{'a' * 12}"}) is joins
+    assert (found == {f"{PROJECT}|# ms|{'a' * 12}"}) is joins
     state.close()
 
 
@@ -279,7 +292,7 @@ def test_a_project_that_becomes_known_takes_the_place_of_a_name_as_subject(tmp_p
     assert str(before).startswith("name:boathouse|")
     insert_claim(state, "b" * 12, "Use port 5434 when connecting to the boathouse db.", project_key=PROJECT)
     assign_keys(state)
-    assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|port #"}
+    assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|port #|{'a' * 12}"}
     state.close()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from recall_runtime.clock import parse_instant
+from recall_runtime.notes.identity import claim_id
 from recall_runtime.remember.request import remember
 from recall_runtime.storage.schema import open_state
 from tests.support.curated import agent_in
@@ -16,10 +17,18 @@ MARK = f" <!-- project: {PROJECT} -->"
 
 PAIRS = [
     ("Nightly backups of boathouse land in s3://keep-1.", "boathouse restores from s3://keep-2.", True, "strong-slot"),
-    ("The boathouse db listens on port 12.", "Connect to boathouse on 14, not the default port.", True, "paraphrase"),
+    (
+        "The boathouse db listens on port 12.",
+        "Connect to the boathouse db on 14, not the default port.",
+        True,
+        "paraphrase",
+    ),
     ("boathouse 的数据库端口是 12。", "The boathouse db listens on port 14.", True, "another-language"),
     ("Budget cap for boathouse is 500 EUR.", "The boathouse budget cap was raised to 600 EUR.", True, "weak-slot"),
     ("Budget cap for boathouse is 500 EUR.", "Hosting of boathouse costs 40 EUR.", False, "another-attribute"),
+    ("The boathouse db listens on port 12.", "The boathouse gateway listens on port 14.", False, "another-part"),
+    ("boathouse staging runs postgres 14.", "boathouse production runs postgres 16.", False, "another-environment"),
+    ("Mia's extension at boathouse is 401.", "Uwe's extension at boathouse is 402.", False, "another-person"),
     ("The boathouse db listens on port 12.", "The windmill db listens on port 14.", False, "another-project"),
     ("The boathouse db listens on port 12.", "The boathouse db also listens on port 14.", False, "beside"),
     ("The boathouse staging DB is Postgres 15.", "Staging of boathouse runs on Postgres 17 now.", True, "version"),
@@ -80,7 +89,7 @@ def test_a_computed_key_is_not_written_into_the_file(night: Night) -> None:
     remember(night.agent, text, session_key="agent:main:main", sender="owner")
     assert "openclaw-memory-lineage" not in night.memory
     key = night.state.execute("SELECT lineage_key FROM ledger WHERE text LIKE '%port 14%'").fetchone()
-    assert key == (f"{PROJECT}|port #",)
+    assert key == (f"{PROJECT}|port #|{claim_id(text)}",)
 
 
 def test_a_newer_note_never_takes_away_what_the_owner_asked_for(night: Night) -> None:

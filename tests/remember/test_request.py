@@ -318,3 +318,79 @@ def test_a_comment_in_the_text_gives_no_annotation_but_a_condition_stays(agent: 
     line = memory(agent).splitlines()[5]
     assert line.startswith("- The shed may be opened. (condition: only by Robin)")
     assert "importance: 10" not in line
+
+
+BY_HAND = "# Memory\n\n- The staging host of ferry runs postgres 14. <!-- project: github.com/x/ferry -->\n"
+
+
+def test_a_line_by_hand_about_the_same_thing_in_other_words_stays_and_is_named(agent: Agent) -> None:
+    """The sweep would take both for one matter; what a person wrote goes only by the same sentence or by name."""
+    (agent.workspace / "MEMORY.md").write_text(BY_HAND, encoding="utf-8")
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        insert_claim(state, "a" * 12, "We work on ferry.", project_key="github.com/x/ferry")
+    made = say(agent, "Ferry's staging is on postgres 16.")
+    assert made.superseded == ()
+    assert "postgres 14" in memory(agent)
+    assert "Still there, please check: The staging host of ferry runs postgres 14." in made.answer
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "asked"),
+    [
+        ("The staging host of ferry runs postgres 14.", "The production host of ferry runs postgres 16."),
+        ("Room 12 has a projector.", "Room 31 has a projector."),
+        ("PR-1201 changed the parser.", "PR-1388 changed the parser."),
+        ("Server 3 has 64 GB of memory.", "Server 7 has 128 GB of memory."),
+        ("Hosting costs 40 EUR a month.", "Hosting costs 480 EUR a year."),
+    ],
+    ids=["environment", "room", "ticket", "server", "period"],
+)
+def test_a_fact_about_something_else_leaves_a_line_by_hand_and_does_not_name_it(
+    agent: Agent, by_hand: str, asked: str
+) -> None:
+    """The same sentence but for a number is not about the same thing when the number names the thing."""
+    (agent.workspace / "MEMORY.md").write_text(f"# Memory\n\n- {by_hand}\n", encoding="utf-8")
+    made = say(agent, asked)
+    assert made.superseded == ()
+    assert by_hand in memory(agent)
+    assert "please check" not in made.answer
+
+
+TWO_PORTS = (
+    "# Memory\n\n- The gateway for ferry listens on port 8080.\n"
+    "- The gateway for ferry listens on port 9090.\n- By hand.\n"
+)
+
+
+def test_a_fact_that_stands_there_already_takes_the_place_of_its_rival(agent: Agent) -> None:
+    """Both ports stand in the file and the owner says which: the other one goes, and comes back with undo."""
+    (agent.workspace / "MEMORY.md").write_text(TWO_PORTS, encoding="utf-8")
+    made = say(agent, "The gateway for ferry listens on port 9090.")
+    assert made.superseded == ("The gateway for ferry listens on port 8080.",)
+    assert memory(agent).count("port 9090") == 1
+    assert "port 8080" not in memory(agent)
+    take_back(agent, made)
+    assert memory(agent) == TWO_PORTS
+
+
+def test_a_fact_that_stands_there_already_names_the_rival_it_may_not_take(agent: Agent) -> None:
+    """The rival is worded otherwise and written by hand: nothing is written, and the answer says where to look."""
+    lines = "- The gateway of ferry listens on port 8080.\n- Reach the ferry gateway on port 9090.\n"
+    (agent.workspace / "MEMORY.md").write_text(f"# Memory\n\n{lines}", encoding="utf-8")
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        insert_claim(state, "a" * 12, "We work on ferry.", project_key="github.com/x/ferry")
+    before = memory(agent)
+    made = say(agent, "Reach the ferry gateway on port 9090.")
+    assert made.unchanged
+    assert memory(agent) == before
+    assert made.answer.endswith("Still there, please check: The gateway of ferry listens on port 8080.")
+
+
+def test_a_fact_that_stands_there_without_a_rival_is_left_alone(agent: Agent) -> None:
+    """Nothing to write, nothing to check."""
+    (agent.workspace / "MEMORY.md").write_text(TWO_PORTS.replace("8080", "9090"), encoding="utf-8")
+    before = memory(agent)
+    made = say(agent, "The gateway for ferry listens on port 9090.")
+    assert made.unchanged
+    assert made.answer.endswith("says so already.")
+    assert memory(agent) == before

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_assets.review.aspirations import aspirations_in, collect_due, due_on
+from tests.support.workspace_days import Days
 
 TODAY = dt.date(2026, 12, 31)
 
@@ -65,9 +66,28 @@ def test_collecting_reads_notes_and_never_reports(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(wish)
     (tmp_path / "memory" / "loop.md").symlink_to(tmp_path / "memory" / "loop.md")
-    found = [item.path for item in collect_due(tmp_path, TODAY)]
+    found = [item.path for item in collect_due(tmp_path, None, TODAY)]
     assert found == ["MEMORY.md", "memory/2026-01-01.md", "memory/topics/a.md"]
     assert (tmp_path / "MEMORY.md").read_bytes() == wish
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("agent:main:main", True),
+        ("agent:main:telegram:direct:1", True),
+        ("agent:main:telegram:group:99", False),
+        ("agent:main:slack:channel:C1", False),
+    ],
+    ids=["the owner", "the owner's chat", "a group", "a channel"],
+)
+def test_a_line_that_others_can_have_said_is_no_wish_of_the_owner(tmp_path: Path, key: str, shown: bool) -> None:
+    days = Days(tmp_path)
+    days.note("2026-12-03T10:00:00Z", "- Learn to sail <!-- review: 2026-12-10 -->", "s1", key=key)
+    days.sync("2026-12-04T10:00:00Z")
+    with days.state() as state:
+        found = collect_due(days.agent.workspace, state, TODAY)
+    assert [item.text for item in found] == (["Learn to sail"] if shown else [])
 
 
 @given(st.binary(max_size=200))

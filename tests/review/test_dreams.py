@@ -144,11 +144,13 @@ def test_what_waits_for_the_owner_is_listed(tmp_path: Path) -> None:
     assert "Build a kite (memory/2024-01-01.md, line 4; expired 2026-03-04)" in body
 
 
-def test_a_skipped_rewrite_is_told_with_its_fallback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["the rules", "the model qwen3-4b"])
+def test_a_reason_is_told_with_who_decided(tmp_path: Path, mode: str) -> None:
     agent = agent_of(tmp_path)
-    write_review(agent, sweep(1, reason="the model lost an entry"))
+    write_review(agent, sweep(1, mode=mode, reason="the model lost an entry"))
     text = (agent.workspace / "DREAMS.md").read_text(encoding="utf-8")
-    assert "- Rewrite skipped: the model lost an entry\n- Fallback: append-only promotion." in text
+    assert f"- Decided by {mode}: the model lost an entry\n" in text
+    assert f"- Consolidated by {mode}." in text
 
 
 def test_line_ends_of_the_owner_are_kept(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from memory_assets.staging import recalls
 from recall_runtime.clock import parse_instant
 from recall_runtime.vocabulary import Gate
 from tests.support.sessions import SessionBuilder
@@ -228,3 +229,27 @@ def test_five_nights_without_a_question_promote_nothing(days):
     for night in range(4, 9):
         days.stage(f"2026-03-{night:02d}T03:00:00Z")
         assert days.score(f"2026-03-{night:02d}T03:00:00Z") == []
+
+
+@pytest.mark.parametrize("reading", [1, 2, 3])
+def test_a_recall_that_is_recorded_while_others_are_read_is_counted_once(days, reading):
+    """Before each of the statements that read the pending ones: none of them may step over what it did not see."""
+    days.write(NOTE, f"- {PIER}\n")
+    days.sync("2026-03-03T12:00:00Z")
+    days.recall("2026-03-04T09:00:00Z", "first question", NOTE, 1)
+    statements: list[str] = []
+
+    def another_turn_answers(_cursor, sql, _bindings):
+        statements.append(sql)
+        if len(statements) == reading:
+            days.recall("2026-03-04T09:00:01Z", "second question", NOTE, 1)
+        return True
+
+    with days.state() as state:
+        state.exec_trace = another_turn_answers
+        hits, last = recalls.pending_hits(state)
+    assert len(statements) >= reading
+    newest = days.rows("SELECT max(event_id) FROM recall_events")[0][0]
+    counted = [hit.event_id for hit in hits]
+    pending = list(range(last + 1, newest + 1))
+    assert counted + pending == [1, 2]

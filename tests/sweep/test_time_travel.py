@@ -3,6 +3,9 @@
 import pytest
 
 from memory_assets.sweep import run_sweep
+from recall_runtime.clock import parse_instant
+from recall_runtime.curated.history import undo
+from recall_runtime.vocabulary import Gate
 from tests.support.workspace_days import Days
 
 FIRST, SECOND = "memory/2026-03-03.md", "memory/2026-03-12.md"
@@ -67,3 +70,57 @@ def test_it_takes_the_file_as_it_was(days):
     (change,) = sweep(days, LATER, dry_run=True).curated.changes
     assert change.operation == "superseded"
     assert [OLD in line for line in change.priors] == [True]
+
+
+MORNING = "2026-03-19T09:00:00Z"
+
+
+def undo_the_last_night(days):
+    ((sweep_id,),) = days.rows("SELECT max(sweep_id) FROM sweeps")
+    with days.state() as state:
+        undo(days.at(MORNING), state, sweep_id, now_ms=parse_instant(MORNING))
+
+
+@pytest.mark.parametrize(
+    ("instant", "expected"),
+    [
+        (NIGHT, [OLD]),
+        (LATER, [NEW]),
+        ("2026-03-19T03:00:00Z", []),
+        ("2026-03-20T03:00:00Z", []),
+    ],
+    ids=["the-first-night", "the-night-that-was-undone", "before-the-undo", "after-the-undo"],
+)
+def test_an_undo_of_today_changes_nothing_about_the_nights_before_it(days, instant, expected):
+    undo_the_last_night(days)
+    assert texts(sweep(days, instant, dry_run=True)) == expected
+
+
+def test_between_a_promotion_and_its_undo_the_claim_counts_as_promoted(days):
+    undo_the_last_night(days)
+    report = sweep(days, "2026-03-19T03:00:00Z", dry_run=True)
+    assert Gate.ALREADY_PROMOTED in {row.failed_gate for row in report.scored if row.claim_id == claim_of(days, NEW)}
+
+
+def claim_of(days, text):
+    return days.rows("SELECT claim_id FROM claims WHERE text = ?", text)[0][0]
+
+
+def test_a_successor_that_others_joined_later_had_taken_the_place_before(days):
+    """The place was lost when the successor was first written, not when the ledger named it last."""
+    key = f"memory:claim:{claim_of(days, NEW)}"
+    insert = "INSERT INTO ledger(sweep_id, at, file, operation, entry_key, text) VALUES ('x', ?, ?, 'merged', ?, '')"
+    days.rows(insert, parse_instant("2026-03-25T03:00:00Z"), "MEMORY.md", key)
+    report = sweep(days, "2026-03-19T03:00:00Z", dry_run=True)
+    assert [row.failed_gate for row in report.scored if row.claim_id == claim_of(days, OLD)] == [Gate.SUPERSEDED]
+
+
+def test_a_value_that_came_back_later_was_out_of_the_file_before(days):
+    """The first value is promoted, replaced, promoted again; a dry run in between meets the second one."""
+    for number in range(3):
+        moment = f"2026-03-{20 + number}T10:00:00Z"
+        days.note(moment, f"{OLD} <!-- project: github.com/example/harbourline -->", f"again-{number}")
+    assert texts(sweep(days, "2026-03-23T03:00:00Z")) == [OLD]
+    assert texts(sweep(days, LATER, dry_run=True)) == [NEW]
+    assert texts(sweep(days, "2026-03-19T03:00:00Z", dry_run=True)) == []
+    assert texts(sweep(days, "2026-03-23T02:00:00Z", dry_run=True)) == [OLD]
