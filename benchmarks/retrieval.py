@@ -16,9 +16,10 @@ import apsw
 from recall_runtime.agent import Agent
 from recall_runtime.clock import FixedClock, format_instant, zone_of
 from recall_runtime.config import EmbedderSettings, SearchSettings, Settings
-from recall_runtime.index import vectors
+from recall_runtime.index import image
 from recall_runtime.index.embedders.protocol import Embedder
 from recall_runtime.index.embedders.registry import resolve
+from recall_runtime.index.image import IndexImage
 from recall_runtime.index.ranking import FusionWeights
 from recall_runtime.index.search import search
 from recall_runtime.index.sync import sync
@@ -102,12 +103,12 @@ def agent_with(folder: Path, turns: Sequence[Turn], *, embedder: str, mode: str 
 
 @dataclass(slots=True)
 class Asker:
-    """Asks questions of one agent over a warm reader."""
+    """Asks questions of one agent as a server does: over a warm reader and the image of the index."""
 
     agent: Agent
     reader: apsw.Connection
     embedder: Embedder | None
-    matrix: vectors.Matrix | None
+    image: IndexImage | None
     weights: FusionWeights | None
 
     def units(self, question: str) -> list[tuple[str, float]]:
@@ -119,7 +120,7 @@ class Asker:
             corpus=Corpus.SESSIONS,
             connection=self.reader,
             embedder=self.embedder,
-            matrix=self.matrix,
+            image=lambda _: self.image,
             weights=self.weights,
         )
         found: dict[str, float] = {}
@@ -140,8 +141,7 @@ def asker_for(agent: Agent, weights: FusionWeights | None = None) -> tuple[Asker
     assert report.vector_error is None, report.vector_error
     reader = open_reader(agent.folders.index_db, vectors=True)
     embedder = resolve(agent.settings.embedder)
-    matrix = vectors.load_matrix(reader) if embedder else None
-    return Asker(agent, reader, embedder, matrix, weights), seconds
+    return Asker(agent, reader, embedder, image.load(reader), weights), seconds
 
 
 def metrics(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:

@@ -60,20 +60,17 @@ class Dreamline:
 
     def __init__(self, folder: Path, *, embedder: str) -> None:
         from benchmarks import retrieval
-        from recall_runtime.index import image
         from recall_runtime.index.search import search
 
-        self._kit, self._search, self._load_image = retrieval, search, image.load
+        self._kit, self._search = retrieval, search
         self._folder, self._embedder = folder, embedder
         self._askers: dict[str, Any] = {}
-        self._images: dict[str, Any] = {}
 
     def ingest(self, conversation: str, memories: Memories) -> None:
         """Sync the index over the session files. Writing them, which a host does anyway, is part of the time."""
         turns = [self._kit.Turn(**one) for one in memories]
         agent = self._kit.agent_with(self._folder / conversation, turns, embedder=self._embedder)
-        asker = self._askers[conversation] = self._kit.asker_for(agent)[0]
-        self._images[conversation] = self._load_image(asker.reader)
+        self._askers[conversation] = self._kit.asker_for(agent)[0]
 
     def search(self, conversation: str, question: str, way: str) -> list[str]:
         """Ask with an open reader and the image of the index in memory."""
@@ -95,7 +92,7 @@ class Dreamline:
             corpus=Corpus.SESSIONS,
             connection=asker.reader,
             embedder=asker.embedder,
-            image=lambda _: self._images[conversation],
+            image=lambda _: asker.image,
             weights=meaning_only if way == "vectors" else None,
         )
         return [hit.entry.message_id or "" for hit in answer.hits]

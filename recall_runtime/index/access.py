@@ -1,7 +1,10 @@
-"""The two ways a search reaches the index: its tables, and an image of it in memory. Both give the same answers.
+"""The two ways a search reaches the index: its tables, and an image of it in memory.
 
 Belongs here: what a search asks of the index, from either place.
 Does not belong here: the queries (``index.lanes``), keeping an image (``index.image``), what is made of the answers.
+
+Up to ``image.EXACT_ENTRIES`` entries both give the same answers; above, the image chooses a shortlist by the signs of
+the vectors and misses about 1 of 1,000 of the nearest (docs/decisions.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +22,9 @@ from recall_runtime.index.lanes import Scope, VectorFacts
 from recall_runtime.index.ranking import path_tier
 from recall_runtime.index.subjects import names_of
 from recall_runtime.index.vectors import Matrix, VectorFilter
+from recall_runtime.vocabulary import Tier
 
 MATRIX_LIMIT = 50_000  # up to here reading all vectors and scanning them is faster than KNN with later look-ups
-_SPARE = 4  # times the wanted matches are read at first, because some are not visible
 
 
 class Access(Protocol):
@@ -42,6 +45,10 @@ class Access(Protocol):
 
     def keyword_scores(self, terms: Sequence[str], scope: Scope, limit: int) -> dict[int, float]:
         """Return the BM25 score (higher is better) of the ``limit`` best entries for any of ``terms``."""
+        ...
+
+    def document_scores(self, terms: Sequence[str], found: Candidates) -> Floats:
+        """Return the BM25 score of the whole document of each of ``found`` for any of ``terms``; 0 without any."""
         ...
 
     def named(self, question: str, scope: Scope) -> dict[int, int]:
@@ -78,12 +85,10 @@ class StoredIndex:
 
     Args:
         connection: A reader of the index.
-        matrix: All vectors in memory, when the caller keeps them.
     """
 
-    def __init__(self, connection: apsw.Connection, matrix: Matrix | None = None) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._given = matrix
 
     @cached_property
     def entries(self) -> int:
@@ -102,6 +107,12 @@ class StoredIndex:
         """Return the BM25 score (higher is better) of the ``limit`` best entries for any of ``terms``."""
         return lanes.keyword_scores(self._connection, terms, scope, limit)
 
+    def document_scores(self, terms: Sequence[str], found: Candidates) -> Floats:
+        """Return the BM25 score of the whole document of each of ``found`` for any of ``terms``; 0 without any."""
+        sources = found.source_ids.tolist()
+        scores = lanes.document_scores(self._connection, terms, sources)
+        return np.array([scores.get(source_id, 0.0) for source_id in sources])
+
     def named(self, question: str, scope: Scope) -> dict[int, int]:
         """Return the first entry of each source whose file name the question is, with how exactly."""
         found = lanes.path_hits(self._connection, question, scope)
@@ -110,7 +121,10 @@ class StoredIndex:
 
     def nearest(self, query: Vector, k: int, scope: Scope) -> dict[int, float]:
         """Return the cosines of the ``k`` nearest entries, nearest first."""
-        wanted = VectorFilter(scope.tiers, scope.origin_classes, scope.include_superseded)
+        readable = None
+        if scope.sessions is not None and Tier.SESSIONS in scope.tiers:
+            readable = lanes.session_entries(self._connection, scope.sessions)
+        wanted = VectorFilter(scope.tiers, scope.origin_classes, scope.include_superseded, readable)
         found = vectors.nearest(self._connection, query, k, wanted, self._matrix)
         return {item.entry_id: item.cosine for item in found}
 
@@ -138,13 +152,13 @@ class StoredIndex:
 
     @cached_property
     def _matrix(self) -> Matrix | None:
-        if self._given is None and vectors.counts(self._connection)["live"] <= MATRIX_LIMIT:
-            return vectors.load_matrix(self._connection)
-        return self._given
+        if vectors.counts(self._connection)["live"] > MATRIX_LIMIT:
+            return None
+        return vectors.load_matrix(self._connection)
 
 
 class ImageIndex:
-    """The index by its image; only words are looked up in its tables.
+    """The index by its image; only words that nobody asked for before are looked up in its tables.
 
     Args:
         image: The image for the state that ``connection`` sees.
@@ -169,18 +183,11 @@ class ImageIndex:
 
     def keyword_scores(self, terms: Sequence[str], scope: Scope, limit: int) -> dict[int, float]:
         """Return the BM25 score (higher is better) of the ``limit`` best entries for any of ``terms``."""
-        if not terms:
-            return {}
-        found = self._matches(terms, scope, limit * _SPARE) if limit else {}
-        if len(found) < limit:  # too many of the best are not visible, or there are no more
-            found = self._matches(terms, scope, -1)
-        return dict(list(found.items())[:limit])
+        return self._image.keyword_scores(self._connection, terms, scope, limit)
 
-    def _matches(self, terms: Sequence[str], scope: Scope, limit: int) -> dict[int, float]:
-        rows = lanes.best_matches(self._connection, terms, limit)
-        entry_ids = np.array([entry_id for entry_id, _ in rows], dtype=np.int64)
-        visible = self._image.only_visible(entry_ids, scope).tolist()
-        return {entry_id: -rank for (entry_id, rank), seen in zip(rows, visible, strict=True) if seen}
+    def document_scores(self, terms: Sequence[str], found: Candidates) -> Floats:
+        """Return the BM25 score of the whole document of each of ``found`` for any of ``terms``; 0 without any."""
+        return self._image.document_scores(self._connection, terms, found)
 
     def named(self, question: str, scope: Scope) -> dict[int, int]:
         """Return the first entry of each source whose file name the question is, with how exactly."""
@@ -208,4 +215,4 @@ class ImageIndex:
 
     def holding(self, *groups: Sequence[str]) -> Integers:
         """Return the entries of the whole index that hold a term of each group, in the order of their ids."""
-        return np.array(lanes.holding(self._connection, *groups), dtype=np.int64)
+        return self._image.holding(self._connection, *groups)

@@ -4,6 +4,7 @@ Belongs here: the columns, reading them for some entries, who may be seen, age, 
 Does not belong here: texts (``index.results`` reads those of the best), scores (``index.fusion``).
 """
 
+import datetime as dt
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recall_runtime.clock import MS_PER_DAY, day_of
+from recall_runtime.clock import MS_PER_DAY, day_of, start_of_day_ms
 from recall_runtime.index import ranking
 from recall_runtime.index.lanes import Scope
 from recall_runtime.paths import PathKind
@@ -94,6 +95,14 @@ class Candidates:
         today = day_of(now_ms, zone).toordinal() + _JULIAN_OF_ORDINAL_0
         by_message = np.where(self.from_transcript, np.maximum(0, now_ms - self.observed_at) / MS_PER_DAY, np.nan)
         return np.where(np.isnan(self.days), by_message, np.maximum(0.0, today - self.days))
+
+    def within(self, first: dt.date, last: dt.date, zone: ZoneInfo) -> Flags:
+        """Return which are of the days from ``first`` to ``last``: messages by their time, dated notes by their day."""
+        begin, end = start_of_day_ms(first, zone), start_of_day_ms(last + dt.timedelta(days=1), zone)
+        by_message = self.from_transcript & (self.observed_at >= begin) & (self.observed_at < end)
+        julian = self.days - _JULIAN_OF_ORDINAL_0
+        out: Flags = by_message | ((julian >= first.toordinal()) & (julian <= last.toordinal()))
+        return out
 
 
 _ARRAYS = tuple(name for name in Candidates.__slots__ if not name.endswith("_texts"))

@@ -5,8 +5,6 @@ Does not belong here: values and their shapes (``lineage_keys.specifics``), why 
 (``notes.hygiene``), scores (``index.fusion``).
 """
 
-from recall_runtime.lineage_keys.specifics import specifics_of
-from recall_runtime.notes.hygiene import refusal_of
 from recall_runtime.vocabulary import Refusal
 
 MARK = "="  # before a shape, so that no term of a question equals it
@@ -31,6 +29,8 @@ def shapes_of(text: str) -> tuple[str, ...]:
 
     None for a text without values and for one with more than ``MAX_SHAPES`` different ones.
     """
+    from recall_runtime.lineage_keys.specifics import specifics_of  # as below: reading an index needs neither
+
     slots = [slot for slot in specifics_of(text[:READ]).slots if slot not in _SHAPELESS]
     return tuple(MARK + slot.replace(" ", "_") for slot in slots) if len(slots) <= MAX_SHAPES else ()
 
@@ -48,6 +48,8 @@ def substance_of(text: str, block: str, *, recalled: bool, spoken: bool, pieces:
         spoken: Whether it belongs to a talk: there a question or half a sentence says as much as any other line.
         pieces: Into how many pieces the text was cut of which this is one.
     """
+    from recall_runtime.notes.hygiene import refusal_of
+
     said = (ECHO if recalled else 1.0) / float(pieces**PIECE)
     if block in _BLOCKS:
         return said * _BLOCKS[block]

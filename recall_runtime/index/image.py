@@ -4,26 +4,29 @@ Belongs here: loading them, bringing them up to date, the neighbours and the nea
 Does not belong here: when a process keeps one (``recall.runtime``), the tables of vectors (``index.vectors``).
 
 An image is right for one revision of the index. Entries never change and their numbers are never used again, so
-bringing it up to date means adding entries and vectors and marking those that are gone. It takes 4 bytes a dimension
-and about 150 bytes an entry: 120 MB for 100,000 entries of 256 dimensions. Above ``MOST_ENTRIES`` none is kept.
+bringing it up to date means adding entries and vectors and marking those that are gone. It takes 4 bytes a dimension,
+about 150 bytes an entry, and its word lists (``index.wordlists``): 150 MB for 100,000 short entries of 256 dimensions.
+Above ``MOST_ENTRIES`` none is kept.
 
 Up to ``EXACT_ENTRIES`` all cosines are computed. Above, ``index.signs`` chooses ``SHORTLIST`` entries, and the exact
 cosines put those in order (recall measured: docs/decisions.md).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import apsw
 import numpy as np
 
-from recall_runtime.index import candidates, lanes, ranking, store, vectors
+from recall_runtime.index import candidates, lanes, ranking, store, vectors, wordlists
 from recall_runtime.index.candidates import NOBODY, Candidates, Flags, Floats, Integers, found_at, places_of
 from recall_runtime.index.embedders.protocol import Vector, Vectors
 from recall_runtime.index.lanes import Scope, VectorFacts
 from recall_runtime.index.signs import Signs, signs_of
 from recall_runtime.index.subjects import names_of
+from recall_runtime.index.terms import TermScores, best
+from recall_runtime.index.wordlists import WordLists
 from recall_runtime.storage.connection import one_state
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, OriginClass
 
@@ -54,6 +57,7 @@ class IndexImage:
     vectors: Vectors  # zero for an entry without one
     embedded: Flags
     signs: Signs | None  # of a large index
+    words: WordLists | None  # of the state that was loaded; once words changed, those asked for are read
     kept: dict[Any, Any]  # derived from the above when first needed
 
     def of(self, entry_ids: Iterable[int], scope: Scope) -> Candidates:
@@ -115,8 +119,30 @@ class IndexImage:
         out[known] = vectors.dots(self.vectors[places[known]], query)
         return out
 
+    def keyword_scores(
+        self, connection: apsw.Connection, terms: Sequence[str], scope: Scope, limit: int
+    ) -> dict[int, float]:
+        """Return the BM25 score (higher is better) of the ``limit`` best entries of ``scope`` for any of ``terms``."""
+        scores = self._entry_terms.total(connection, terms)
+        holding = np.flatnonzero(scores)
+        places = best(scores, holding[self._visible(scope)[holding]], limit)
+        return dict(zip(self.columns.entry_ids[places].tolist(), scores[places].tolist(), strict=True))
+
+    def document_scores(self, connection: apsw.Connection, terms: Sequence[str], found: Candidates) -> Floats:
+        """Return the BM25 score of the whole document of each of ``found`` for any of ``terms``; 0 without any."""
+        sources = self._kept("sources", self._source_ids)
+        return self._document_terms.total(connection, terms)[np.searchsorted(sources, found.source_ids)]
+
+    def holding(self, connection: apsw.Connection, *groups: Sequence[str]) -> Integers:
+        """Return the entries of the whole index that hold a term of each group, in the order of their ids."""
+        each = [self._entry_terms.total(connection, terms) > 0 for terms in groups]
+        return self.columns.entry_ids[np.logical_and.reduce(each)]
+
     def document_frequency(self, connection: apsw.Connection, term: str) -> int:
         """Return how many entries hold ``term``."""
+        known = self.words.frequency(term) if self.words else None
+        if known is not None:
+            return known
         return self._kept(("term", term), lambda: lanes.document_frequency(connection, term))
 
     def projects(self) -> frozenset[str]:
@@ -127,6 +153,25 @@ class IndexImage:
     def entries(self) -> int:
         """How many entries the index holds."""
         return self._kept("entries", lambda: int(np.count_nonzero(self.alive)))
+
+    @property
+    def _entry_terms(self) -> TermScores:
+        return self._kept("entry terms", self._make_entry_terms)
+
+    def _make_entry_terms(self) -> TermScores:
+        lists = self.words.entry_scores if self.words else _nothing_known
+        return TermScores(self.columns.entry_ids, lanes.term_matches, lists)
+
+    @property
+    def _document_terms(self) -> TermScores:
+        return self._kept("document terms", self._make_document_terms)
+
+    def _make_document_terms(self) -> TermScores:
+        lists = self.words.document_scores if self.words else _nothing_known
+        return TermScores(self._kept("sources", self._source_ids), lanes.term_documents, lists)
+
+    def _source_ids(self) -> Integers:
+        return np.array(sorted(self.sources), dtype=np.int64)
 
     def _visible(self, scope: Scope) -> Flags:
         return self._kept(scope, lambda: self.columns.visible(scope) & self.alive)
@@ -167,6 +212,10 @@ class IndexImage:
         return made
 
 
+def _nothing_known(_: str) -> None:
+    return None
+
+
 def _flags_at(flags: Flags, places: Integers) -> Flags:
     out: Flags = places != NOBODY
     out[out] = flags[places[out]]
@@ -181,6 +230,7 @@ def load(connection: apsw.Connection) -> IndexImage | None:
         rows = connection.execute(f"{candidates.SELECT} FROM entries e {_JOIN} ORDER BY e.entry_id").fetchall()
         columns = candidates.stacked(rows)
         del rows
+        sources = _sources(connection)
         stored = vectors.load_matrix(connection)
         places = found_at(columns.entry_ids, stored.entry_ids)
         filled, embedded = _room(len(columns), stored.vectors.shape[1]), np.zeros(len(columns), dtype=bool)
@@ -191,10 +241,11 @@ def load(connection: apsw.Connection) -> IndexImage | None:
             facts=lanes.vector_facts(connection),
             columns=columns,
             alive=np.ones(len(columns), dtype=bool),
-            sources=_sources(connection),
+            sources=sources,
             vectors=filled,
             embedded=embedded,
             signs=signs_of(filled, embedded) if len(columns) > EXACT_ENTRIES and embedded.any() else None,
+            words=wordlists.load(connection, columns, np.array(sorted(sources), dtype=np.int64)),
             kept={},
         )
 
@@ -220,7 +271,9 @@ def refreshed(image: IndexImage, connection: apsw.Connection) -> IndexImage | No
 
 def _with_changed_sources(image: IndexImage, connection: apsw.Connection) -> IndexImage | None:
     now, columns = _sources(connection), image.columns
-    if now == image.sources:
+    last = int(columns.entry_ids[-1]) if len(columns) else 0
+    grown = connection.execute("SELECT 1 FROM entries WHERE entry_id > ? LIMIT 1", (last,)).fetchall()
+    if now == image.sources and not grown:
         return image
     gone: list[int] = []
     for source_id, known in image.sources.items():
@@ -229,7 +282,6 @@ def _with_changed_sources(image: IndexImage, connection: apsw.Connection) -> Ind
             gone.append(source_id)
         elif current != known:
             return None  # its old entries would take other values from it
-    last = int(columns.entry_ids[-1]) if len(columns) else 0
     rows = connection.execute(
         f"{candidates.SELECT} FROM entries e {_JOIN} WHERE e.entry_id > ? ORDER BY e.entry_id LIMIT ?",
         (last, MOST_ADDED + 1),
@@ -246,6 +298,7 @@ def _with_changed_sources(image: IndexImage, connection: apsw.Connection) -> Ind
         vectors=_extended(image.vectors, count),
         embedded=np.append(image.embedded, np.zeros(count, dtype=bool)),
         signs=image.signs and image.signs.with_room(count),
+        words=None,
         kept={},
     )
 

@@ -43,15 +43,18 @@ class Scope:
     include_untrusted: bool = True
     include_superseded: bool = False
     sessions: frozenset[str] | None = None  # keys of the sessions whose transcripts may be shown; None: all
+    injectable: bool = False  # only what may be shown unasked: the owner's and the agent's text, none of our reports
 
     @property
     def tiers(self) -> frozenset[Tier]:
-        """The tiers of the corpus."""
-        return _TIERS[self.corpus]
+        """The tiers that may be found."""
+        return _TIERS[self.corpus] - {Tier.REVIEW} if self.injectable else _TIERS[self.corpus]
 
     @property
     def origin_classes(self) -> frozenset[OriginClass]:
         """The classes that may be found."""
+        if self.injectable:
+            return ELIGIBLE_ORIGINS
         return frozenset(OriginClass) if self.include_untrusted else frozenset(OriginClass) - {OriginClass.UNTRUSTED}
 
     def where(self) -> tuple[str, list[Any]]:
@@ -60,9 +63,9 @@ class Scope:
         if self.tiers != frozenset(Tier):
             parts.append(f"s.tier IN ({', '.join('?' * len(self.tiers))})")
             values += sorted(tier.value for tier in self.tiers)
-        if not self.include_untrusted:
-            parts.append("e.origin_class <> ?")
-            values.append(OriginClass.UNTRUSTED.value)
+        if self.origin_classes != frozenset(OriginClass):
+            parts.append(f"e.origin_class IN ({', '.join('?' * len(self.origin_classes))})")
+            values += sorted(origin.value for origin in self.origin_classes)
         if not self.include_superseded:
             parts.append("e.status = ?")
             values.append(EntryStatus.ACTIVE.value)
@@ -91,13 +94,21 @@ def keyword_scores(connection: apsw.Connection, terms: Sequence[str], scope: Sco
     return {entry_id: -rank for entry_id, rank in rows}
 
 
-def best_matches(connection: apsw.Connection, terms: Sequence[str], limit: int) -> Sequence[tuple[int, float]]:
-    """Return (entry, FTS5 rank) of the ``limit`` best entries of the whole index, best first; -1: all of them."""
+def term_matches(connection: apsw.Connection, term: str) -> Sequence[tuple[int, float]]:
+    """Return (entry, FTS5 rank) of all entries of the whole index that hold ``term``, in the order of their ids."""
     return query(
         connection,
-        "SELECT rowid, bm25(entries_fts, ?, ?) AS rank FROM entries_fts WHERE entries_fts MATCH ?"
-        " ORDER BY rank LIMIT ?",
-        (BODY_WEIGHT, CONTEXT_WEIGHT, match_any(terms), limit),
+        "SELECT rowid, bm25(entries_fts, ?, ?) FROM entries_fts WHERE entries_fts MATCH ? ORDER BY rowid",
+        (BODY_WEIGHT, CONTEXT_WEIGHT, match_any((term,))),
+    )
+
+
+def term_documents(connection: apsw.Connection, term: str) -> Sequence[tuple[int, float]]:
+    """Return (source, FTS5 rank) of all documents that hold ``term``, in the order of their ids."""
+    return query(
+        connection,
+        "SELECT rowid, bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? ORDER BY rowid",
+        (match_any((term,)),),
     )
 
 
@@ -106,6 +117,17 @@ def holding(connection: apsw.Connection, *groups: Sequence[str]) -> list[int]:
     match = " AND ".join(f"({match_any(terms)})" for terms in groups)
     rows = query(connection, "SELECT rowid FROM entries_fts WHERE entries_fts MATCH ? ORDER BY rowid", (match,))
     return [row[0] for row in rows]
+
+
+def session_entries(connection: apsw.Connection, sessions: frozenset[str]) -> tuple[int, ...]:
+    """Return the entries of the transcripts of ``sessions``, ascending."""
+    rows = query(
+        connection,
+        "SELECT e.entry_id FROM sources s JOIN entries e ON e.source_id = s.source_id"
+        " WHERE s.tier = ? AND s.session_key IN (SELECT value FROM json_each(?)) ORDER BY e.entry_id",
+        (Tier.SESSIONS.value, json.dumps(sorted(sessions))),
+    )
+    return tuple([row[0] for row in rows])
 
 
 def project_keys(connection: apsw.Connection) -> list[str]:
@@ -134,16 +156,12 @@ def document_scores(connection: apsw.Connection, terms: Sequence[str], source_id
     wanted = set(source_ids)
     if not terms or not wanted:
         return {}
-    return {source_id: -rank for source_id, rank in best_documents(connection, terms) if source_id in wanted}
-
-
-def best_documents(connection: apsw.Connection, terms: Sequence[str]) -> Sequence[tuple[int, float]]:
-    """Return (source, FTS5 rank) of all documents that hold any of ``terms``."""
-    return query(
+    rows = query(
         connection,
         "SELECT rowid, bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?",
         (match_any(terms),),
     )
+    return {source_id: -rank for source_id, rank in rows if source_id in wanted}
 
 
 def entry_count(connection: apsw.Connection) -> int:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recall_runtime.index.embedders.protocol import Embedder
 from recall_runtime.vocabulary import OriginClass, Tier
 
@@ -120,6 +123,11 @@ def relevance(covered: float, meaning: float | None) -> float:
     if meaning is None:
         return covered
     return 0.7 * max(covered, meaning) + 0.3 * min(covered, meaning)
+
+
+def relevances(covered: NDArray[np.float64], meaning: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return :func:`relevance` for each pair of ``covered`` and ``meaning``."""
+    return 0.7 * np.maximum(covered, meaning) + 0.3 * np.minimum(covered, meaning)
 
 
 def mmr(ranked: Sequence[tuple[T, float]], words: Callable[[T], frozenset[str]], trade: float, limit: int) -> list[T]:

@@ -1,10 +1,11 @@
 """Reading a window of a memory file.
 
-Belongs here: ``get``, which paths may be read, the bounds of a window.
+Belongs here: which paths may be read, the lines of a file, the bounds of a window.
 Does not belong here: transcripts (``sessions_history`` reads them), search.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +33,9 @@ _ROOT_FILES = frozenset({PathKind.MEMORY, PathKind.USER, PathKind.DREAMS})
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Lines of a file. ``next_line`` says where to go on, ``None`` at the end of the file.
+    """Lines of a file. ``next_line`` and ``next_character`` say where to go on; no line at the end of the file.
 
-    ``cut`` marks that the last line was too long to be shown whole; going on starts behind it.
+    ``cut`` marks that the last line was too long to be shown whole; going on starts inside it.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Window:
     total_lines: int
     text: str
     next_line: int | None
+    next_character: int = 1
     cut: bool = False
 
 
@@ -75,28 +77,41 @@ def source_exists(agent: Agent, path: str) -> bool:
     return os.path.exists(f"{agent.workspace}/{path}")  # noqa: PTH110 - a Path takes three times as long, for every hit
 
 
-def get(agent: Agent, path: str, from_line: int = 1, lines: int | None = None) -> Window:
-    """Return ``lines`` lines of the memory file ``path`` from ``from_line`` on (120 by default, 12,000 characters).
+def read_file(agent: Agent, path: str) -> bytes:
+    """Return the bytes of the memory file ``path``.
 
     Raises:
         RefusedError: the path is no memory file.
         SourceError: the file is missing or can't be read.
     """
-    file = memory_file(agent, path)
     try:
-        data = read_regular(file)
+        return read_regular(memory_file(agent, path))
     except FileNotFoundError as error:
         raise SourceError(f"{path} does not exist", "Look the path up with `search`.") from error
     except OSError as error:
         raise SourceError(f"{path} can't be read ({error.strerror})", "Give this user read access.") from error
-    all_lines = data.decode("utf-8-sig", errors="replace").split("\n")
-    if all_lines[-1] == "":
-        all_lines.pop()
+
+
+def lines_of(data: bytes) -> list[str]:
+    """Return the lines of a memory file without their ends."""
+    lines = data.decode("utf-8-sig", errors="replace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def window_of(
+    path: str, lines: Sequence[str], from_line: int = 1, count: int | None = None, from_character: int = 1
+) -> Window:
+    """Return ``count`` of ``lines`` (120 by default, 12,000 characters), from the place that a window before named."""
     start = max(1, from_line)
-    wanted = all_lines[start - 1 : start - 1 + max(1, lines or DEFAULT_LINES)]
+    wanted = list(lines[start - 1 : start - 1 + max(1, count or DEFAULT_LINES)])
+    skipped = max(0, from_character - 1)
+    if wanted:
+        wanted[0] = wanted[0][skipped:]
     shown: list[str] = []
     room, cut = MAX_CHARACTERS, False
-    for line in (line.removesuffix("\r") for line in wanted):
+    for line in wanted:
         if len(line) + 1 > room:
             if not shown:
                 shown.append(line[: safe_cut(line, room)])
@@ -105,12 +120,24 @@ def get(agent: Agent, path: str, from_line: int = 1, lines: int | None = None) -
         shown.append(line)
         room -= len(line) + 1
     end = start + len(shown) - 1
+    following = end if cut else end + 1
     return Window(
-        path=normalise(path.strip()),
+        path=path,
         start_line=start,
         end_line=end,
-        total_lines=len(all_lines),
+        total_lines=len(lines),
         text="\n".join(shown),
-        next_line=end + 1 if end < len(all_lines) and shown else None,
+        next_line=following if following <= len(lines) and shown else None,
+        next_character=skipped + len(shown[0]) + 1 if cut else 1,
         cut=cut,
     )
+
+
+def get(agent: Agent, path: str, from_line: int = 1, lines: int | None = None, from_character: int = 1) -> Window:
+    """Return lines of the memory file ``path`` as they stand there; see :func:`window_of`.
+
+    Raises:
+        RefusedError: the path is no memory file.
+        SourceError: the file is missing or can't be read.
+    """
+    return window_of(normalise(path.strip()), lines_of(read_file(agent, path)), from_line, lines, from_character)

@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 
 from recall_runtime.agent import Agent
-from recall_runtime.index import ranking
+from recall_runtime.index import ranking, times
 from recall_runtime.index.candidates import Candidates, Flags, Floats, Integers
 from recall_runtime.index.cutting import snippet_of
 from recall_runtime.index.embedders.protocol import Calibration
@@ -55,12 +55,13 @@ class Question:
     """What a text is compared with.
 
     ``words`` are all words of the question, ``weights`` how telling each looked-up term is, ``calibration`` the scale
-    of the cosines or ``None`` without vectors.
+    of the cosines or ``None`` without vectors, ``asks_when`` whether it asks when something is or was.
     """
 
     words: frozenset[str]
     weights: Mapping[str, float]
     calibration: Calibration | None
+    asks_when: bool = False
     total: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +73,14 @@ class Question:
         covered = ranking.coverage(self.weights, self.total, body)
         meaning = None if self.calibration is None else self.calibration.scaled(cosine)
         return ranking.relevance(covered, meaning)
+
+    def relevances(self, bodies: Sequence[frozenset[str]], cosines: Floats) -> list[float]:
+        """Return :meth:`relevance` of each text."""
+        covered = np.array([ranking.coverage(self.weights, self.total, body) for body in bodies])
+        if self.calibration is not None:
+            covered = ranking.relevances(covered, self.calibration.all_scaled(cosines))
+        found: list[float] = covered.tolist()
+        return found
 
 
 def in_final_order(
@@ -86,7 +95,8 @@ def in_final_order(
 ) -> Iterator[Ranked]:
     """Yield candidates in their final order, reading texts a window at a time.
 
-    What a text says (does it only repeat the question) may still lower its score; each window is put in order again.
+    What a text says (does it only repeat the question, does it say when) may still change its score; each window is put
+    in order again.
 
     Args:
         connection: A reader of the index.
@@ -102,22 +112,25 @@ def in_final_order(
     meaningless = _meaningless(question.calibration, keyword, cosine)
     for start in range(0, len(order), WINDOW):
         window = order[start : start + WINDOW]
-        bodies = bodies_of(connection, candidates.entry_ids[window].tolist())
-        found: list[tuple[int, float, int, int, Ranked]] = []
-        for place in window.tolist():
-            entry_id = int(candidates.entry_ids[place])
-            body = frozenset(bodies[entry_id].split())
-            relevance = question.relevance(body, float(cosine[place]))
-            if not exact[place] and (relevance < min_score or meaningless[place]):
+        entry_ids = candidates.entry_ids[window].tolist()
+        texts = bodies_of(connection, entry_ids)
+        bodies = [frozenset(texts[entry_id].split()) for entry_id in entry_ids]
+        relevances = question.relevances(bodies, cosine[window])
+        columns = (scores, exact, meaningless, candidates.paths, candidates.start_lines)
+        found: list[tuple[int, float, int, int, int]] = []
+        for at, (score, tier, empty, path, line) in enumerate(
+            zip(*(each[window].tolist() for each in columns), strict=True)
+        ):
+            if not tier and (relevances[at] < min_score or empty):
                 continue
-            score = float(scores[place])
-            if ranking.repeats_question(body, question.words):
+            if ranking.repeats_question(bodies[at], question.words):
                 score *= ranking.REPEATS_QUESTION
-            item = Ranked(entry_id, score, relevance, float(keyword[place]), float(cosine[place]))
-            line = int(candidates.start_lines[place])
-            found.append((-int(exact[place]), -score, int(candidates.paths[place]), line, item))
-        found.sort(key=lambda row: row[:4])
-        yield from (row[4] for row in found)
+            elif question.asks_when and times.says_when(bodies[at]):
+                score *= times.SAYS_WHEN
+            found.append((-tier, -score, path, line, at))
+        for _, negative, _, _, at in sorted(found):  # those equal in all else stay in their order
+            place = window[at]
+            yield Ranked(entry_ids[at], -negative, relevances[at], float(keyword[place]), float(cosine[place]))
 
 
 def _meaningless(calibration: Calibration | None, keyword: Floats, cosine: Floats) -> Flags:
@@ -171,8 +184,8 @@ def hit_of(entry: IndexEntry, item: Ranked, terms: frozenset[str]) -> SearchHit:
     )
 
 
-def live(agent: Agent, hits: Iterable[SearchHit]) -> Iterator[SearchHit]:
-    """Yield the hits whose file is still there; the next sync removes the others."""
+def live(agent: Agent, hits: Iterable[SearchHit], gone: set[str]) -> Iterator[SearchHit]:
+    """Yield the hits whose file is still there; the others' paths go into ``gone``, the next sync removes them."""
     there: dict[str, bool] = {}
     for hit in hits:
         path = hit.entry.path
@@ -180,6 +193,8 @@ def live(agent: Agent, hits: Iterable[SearchHit]) -> Iterator[SearchHit]:
             there[path] = source_exists(agent, path)
         if there[path]:
             yield hit
+        else:
+            gone.add(path)
 
 
 def varied(hits: Iterable[SearchHit], trade: float, limit: int) -> tuple[SearchHit, ...]:

@@ -53,8 +53,14 @@ class NoteRows:
     skipped: str | None = None
 
 
+def row_texts(text: str) -> tuple[str, ...]:
+    """Return the texts of the rows that the text of one entry gives: redacted, cut where it is long."""
+    clean = redact(text)
+    return tuple([clean[start:end] for start, end in pieces(clean, MAX_CHARACTERS)])
+
+
 def note_rows(
-    state: apsw.Connection,
+    state: apsw.Connection | None,
     workspace: Path,
     path: str,
     data: bytes,
@@ -66,7 +72,7 @@ def note_rows(
     """Return the rows of the note or curated file ``path``. Never raises on its content.
 
     Args:
-        state: The state database, for the records of writes.
+        state: The state database, for the records of writes; ``None`` before there is one.
         workspace: The workspace, to see where links lead.
         path: Workspace-relative path.
         data: The bytes of the file.

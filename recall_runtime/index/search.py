@@ -17,8 +17,9 @@ import apsw
 import numpy as np
 
 from recall_runtime.agent import Agent
+from recall_runtime.clock import day_of
 from recall_runtime.errors import DreamlineError, EmbedderError, StoreError
-from recall_runtime.index import fusion, lanes, openclaw_mode, ranking, results, subjects
+from recall_runtime.index import fusion, lanes, ranking, results, subjects, times
 from recall_runtime.index.access import Access, ImageIndex, StoredIndex
 from recall_runtime.index.candidates import NOBODY, Candidates, Floats, Integers, found_at
 from recall_runtime.index.embedders.protocol import Embedder, plain
@@ -28,9 +29,9 @@ from recall_runtime.index.image import IndexImage
 from recall_runtime.index.lanes import Meaning, Scope
 from recall_runtime.index.ranking import FusionWeights
 from recall_runtime.index.subjects import Subject
-from recall_runtime.index.vectors import Matrix
+from recall_runtime.notes.conditions import is_over
+from recall_runtime.storage.binding import read_own_index
 from recall_runtime.storage.connection import one_state
-from recall_runtime.storage.schema import read_index
 from recall_runtime.text.words import index_text, query_terms
 from recall_runtime.vocabulary import Corpus
 
@@ -50,10 +51,10 @@ def search(
     active_projects: Sequence[str] = (),
     include_untrusted: bool = True,
     include_superseded: bool = False,
+    injectable: bool = False,
     sessions: frozenset[str] | None = None,
     connection: apsw.Connection | None = None,
     embedder: Embedder | Configured | None = "configured",
-    matrix: Matrix | None = None,
     image: Callable[[apsw.Connection], IndexImage | None] | None = None,
     weights: FusionWeights | None = None,
 ) -> SearchAnswer:
@@ -69,21 +70,22 @@ def search(
         active_projects: Keys of the projects at hand, for the project factor.
         include_untrusted: Whether untrusted text may be found; it is framed then.
         include_superseded: Whether retired entries may be found; they are marked by their status.
+        injectable: Only what may be shown without being asked for: text of the owner and the agent that holds today,
+            none of our own reports. The best of it are looked for, however much else is better.
         sessions: Keys of the sessions whose transcripts may be shown; ``None`` means all.
         connection: An open reader of the index to use; else one is opened for this call.
         embedder: The embedder to use; ``None`` means keyword lane only.
-        matrix: All vectors in memory, when the caller keeps them.
         image: Gives the image of the index for the state that the reader sees, when the caller keeps one.
         weights: Shares of the lanes, for measurements.
     """
     settings = agent.settings.search
     text = plain(query)[:MAX_QUERY]
-    scope = Scope(corpus, include_untrusted, include_superseded, sessions)
+    scope = Scope(corpus, include_untrusted, include_superseded, sessions, injectable)
     resolved, missing = _embedder(agent, embedder)
     try:
         with _reader(agent, connection) as reader, one_state(reader):
             kept = image(reader) if image else None
-            index = ImageIndex(kept, reader) if kept else StoredIndex(reader, matrix)
+            index = ImageIndex(kept, reader) if kept else StoredIndex(reader)
             finder = _Finder(agent, reader, scope, text, resolved, index, weights or ranking.weights_for(resolved))
             answer = finder.answer(
                 max_results if max_results is not None else settings.max_results,
@@ -99,7 +101,7 @@ def search(
 
 def _error_of(agent: Agent, lane: Lane) -> str | None:
     """Return the error that a failed embedder is when the settings name it; the default one only degrades."""
-    if not lane.embedder_failed or "name" not in agent.settings.embedder.model_fields_set:
+    if not lane.embedder_failed or not agent.settings.embedder.is_named:
         return None
     return f"{lane.reason} What is found comes from words alone."
 
@@ -118,7 +120,7 @@ def _reader(agent: Agent, connection: apsw.Connection | None) -> Iterator[apsw.C
     if connection is not None:
         yield connection
         return
-    with contextlib.closing(read_index(agent.folders.index_db, vectors=True)) as opened:
+    with contextlib.closing(read_own_index(agent.folders, vectors=True)) as opened:
         yield opened
 
 
@@ -141,9 +143,11 @@ class _Finder:
         self._term_set = frozenset(self._terms)
         self._frequencies: dict[str, int] = {}
         self._now_ms = agent.clock.now_ms()
+        self._today = day_of(self._now_ms, agent.zone)
         self._keyword_lane = Lane(LaneState.OK)
         self._vector_lane = Lane(LaneState.OK)
         self._meaning: Meaning | None = None
+        self._gone: set[str] = set()  # paths of hits whose file is no more
 
     def answer(self, max_results: int, min_score: float, active: tuple[str, ...]) -> SearchAnswer:
         """Run both lanes and rank what they find."""
@@ -181,13 +185,11 @@ class _Finder:
             return {}
 
     def _document_scores(self, found: Candidates) -> Floats:
-        sources = found.source_ids.tolist()
         try:
-            scores = lanes.document_scores(self._reader, self._terms, set(sources))
+            return self._index.document_scores(self._terms, found)
         except apsw.Error as error:
             self._keyword_lane = Lane(LaneState.FAILED, f"full text can't be read ({error})")
-            scores = {}
-        return np.array([scores.get(source_id, 0.0) for source_id in sources])
+            return np.zeros(len(found))
 
     def _term_weights(self) -> dict[str, float]:
         if not self._frequencies:
@@ -212,7 +214,8 @@ class _Finder:
         evidence = self._evidence(found, keyword)
         settings = self._agent.settings.search
         ages = found.ages(self._now_ms, self._agent.zone)
-        scores = subject.applied(found, fusion.fused(found, evidence, self._weights)) * fusion.factors(
+        fused = fusion.fused(found, evidence, self._weights) + self._nearness(found)
+        scores = subject.applied(found, fused) * fusion.factors(
             found, ages, active, settings.half_life_days, self._weights.recency_floor
         )
         ranked = results.in_final_order(
@@ -227,6 +230,10 @@ class _Finder:
         )
         hits = results.hits_of(self._reader, subject.in_time(ranked, found), self._term_set, max_results)
         return self._select(hits, max_results)
+
+    def _nearness(self, found: Candidates) -> Floats:
+        zone = self._agent.zone
+        return times.nearness(found, times.periods(self._text, self._today), zone)
 
     def _subject(self) -> Subject:
         """Return the known projects that the question names, and what its other words say of the value asked for."""
@@ -266,7 +273,8 @@ class _Finder:
         )
 
     def _evidence(self, found: Candidates, keyword: Mapping[int, float]) -> fusion.Evidence:
-        reach = len(self._weights.neighbours) if self._meaning is not None else 0
+        talks = self._meaning is not None and bool(found.in_conversation.any())
+        reach = len(self._weights.neighbours) if talks else 0
         steps = [step for step in range(-reach, reach + 1) if step]
         return fusion.Evidence(
             keyword=_looked_up(keyword, found.entry_ids, np.nan),
@@ -289,7 +297,8 @@ class _Finder:
 
     def _question(self) -> results.Question:
         calibration = self._meaning.calibration if self._meaning else None
-        return results.Question(frozenset(index_text(self._text).split()), self._term_weights(), calibration)
+        words = frozenset(index_text(self._text).split())
+        return results.Question(words, self._term_weights(), calibration, times.asks_when(self._text))
 
     def _exact_paths(self) -> dict[int, int]:
         """Return the first entry of each source whose file name the question is, with how exactly."""
@@ -301,14 +310,20 @@ class _Finder:
 
     def _select(self, hits: Iterator[SearchHit], limit: int) -> tuple[SearchHit, ...]:
         settings = self._agent.settings.search
-        alive = results.live(self._agent, hits)
+        alive = results.live(self._agent, hits, self._gone)
+        if self._scope.injectable:
+            alive = (hit for hit in alive if not is_over(hit.entry.text, self._today))
         if settings.mmr and self._meaning is not None:
             return results.varied(alive, settings.mmr_lambda, limit)
         return tuple(itertools.islice(alive, limit))
 
     def _openclaw_hits(self, max_results: int, min_score: float, active: tuple[str, ...]) -> tuple[SearchHit, ...]:
+        from recall_runtime.index import openclaw_mode
+
         exact = self._exact_paths()
         limit = openclaw_mode.lane_limit(max_results)
+        if self._scope.injectable:  # what expired is known by its text only
+            limit = max(limit, POOL)
         try:
             keyword = openclaw_mode.keyword_lane(self._reader, self._text, self._scope, limit)
         except apsw.Error as error:
@@ -333,6 +348,7 @@ class _Finder:
                 project_key=entry.annotations.project_key,
             )
             for key, entry in entries.items()
+            if not (self._scope.injectable and is_over(entry.text, self._today))
         ]
         with_vectors = self._meaning is not None
         ranked = openclaw_mode.rank(
@@ -355,7 +371,7 @@ class _Finder:
             for item, score in openclaw_mode.select(ranked, max_results, min_score, with_vectors=with_vectors)
         )
         hits = (results.hit_of(entries[item.entry_id], item, self._term_set) for item in chosen)
-        return tuple(results.live(self._agent, hits))
+        return tuple(results.live(self._agent, hits, self._gone))
 
     def _why_nothing(self, min_score: float) -> str:
         if not self._text.strip():
@@ -366,10 +382,28 @@ class _Finder:
             return "The index is empty; run `dreamline index`."
         if not self._terms and self._meaning is None:
             return "The question holds no word to look up."
+        if self._gone:
+            return "What was found stands in files that are gone; run `dreamline index`."
+        if self._is_hidden():
+            return "Only entries that are retired or not to be shown here hold a word of the question."
         held = f" or none reaches the minimum score {min_score:g}" if min_score > 0 else ""
         if self._vector_lane.state is LaneState.OK:
-            return f"Nothing in this corpus shares a word or the meaning of the question{held}."
-        return f"No entry in this corpus holds a word of the question{held}; vector lane {self._vector_lane.state}."
+            return f"Nothing that may be shown here shares a word or the meaning of the question{held}."
+        return (
+            f"Nothing that may be shown here holds a word of the question{held}; vector lane {self._vector_lane.state}."
+        )
+
+    def _is_hidden(self) -> bool:
+        """Whether entries that the scope leaves out for what they are hold a word; sessions of others aren't asked."""
+        wide = replace(self._scope, include_superseded=True, include_untrusted=True, injectable=False)
+        if self._scope.injectable or wide == self._scope:  # lane 2 has no use for a reason
+            return False
+        return not self._keyword_found(self._scope) and self._keyword_found(wide)
+
+    def _keyword_found(self, scope: Scope) -> bool:
+        with contextlib.suppress(apsw.Error):
+            return bool(self._index.keyword_scores(self._terms, scope, 1))
+        return False
 
 
 def _looked_up(values: Mapping[int, float], entry_ids: Integers, default: float) -> Floats:

@@ -21,7 +21,7 @@ from recall_runtime.paths import PathKind
 from recall_runtime.text.words import index_text
 from recall_runtime.vocabulary import EntryStatus, OriginClass, Refusal, SessionKind, Tier
 
-CHUNKING_VERSION = "2"  # raise it when the same files would give other rows; the next sync then builds anew
+CHUNKING_VERSION = "3"  # raise it when the same files would give other rows; the next sync then builds anew
 CONTEXT_CHARACTERS = 400  # of the segmented text of each neighbour
 MESSAGE_BLOCK = "message"
 

@@ -23,7 +23,7 @@ from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, OriginClass
 
 VOTERS = 40  # texts on the attribute that are looked at
 SHAPES = 3  # shapes that are looked for
-LEAST_SUBSTANCE = 0.6  # of a text that votes, or that may be the newest statement of a matter
+LEAST_SUBSTANCE = 0.75  # of a text that votes, is lifted for its value, or may be the newest statement of a matter
 REORDERED = 40  # ranked candidates among which the newest statement comes first
 FOREIGN = 0.4  # what is left of the score of a text that does not name the subject
 SHAPE_SHARE = 0.6  # added to the score of a text with the likeliest shape, times its other factors
@@ -54,10 +54,13 @@ class Subject:
     past: bool = False
 
     def applied(self, found: Candidates, scores: Floats) -> Floats:
-        """Return ``scores`` lifted for the values asked for and lowered for what is not about the subject."""
+        """Return ``scores`` lifted for the values asked for and lowered for what is not about the subject.
+
+        The value in a routine line or in a stranger's text is not the one asked for.
+        """
         if self.about is None:
             return scores
-        lifted = scores + SHAPE_SHARE * shape_lift(found, self.shapes)
+        lifted = scores + SHAPE_SHARE * shape_lift(found, self.shapes) * trusted(found)
         out: Floats = lifted * np.where(np.isin(found.entry_ids, self.about), 1.0, FOREIGN)
         return out
 

@@ -8,6 +8,7 @@ without the extension (its chunks are ordinary blobs); the exact scan over the p
 extension can't be loaded. The vec0 table has one partition key, the tier; more keys would cost a chunk each.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -55,11 +56,15 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorFilter:
-    """What may be in the answer. It is applied inside the search, so a crowd of others can't empty the answer."""
+    """What may be in the answer. It is applied inside the search, so a crowd of others can't empty the answer.
+
+    ``session_entries`` are the entries of the transcripts that may be shown, ascending; ``None``: all of them.
+    """
 
     tiers: frozenset[Tier] = frozenset(Tier)
     origin_classes: frozenset[OriginClass] = frozenset(OriginClass)
     with_superseded: bool = False
+    session_entries: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +213,9 @@ class Matrix:
         allowed &= np.array([origin in wanted.origin_classes for origin in OriginClass])[self.origin_classes]
         if not wanted.with_superseded:
             allowed &= self.statuses == _STATUSES[EntryStatus.ACTIVE.value]
+        if wanted.session_entries is not None:
+            readable = np.isin(self.entry_ids, np.array(wanted.session_entries, dtype=np.int64))
+            allowed &= readable | (self.tiers != _TIERS[Tier.SESSIONS.value])
         rows = np.flatnonzero(allowed)
         if not rows.size or k < 1:
             return []
@@ -231,45 +239,76 @@ def load_matrix(connection: apsw.Connection) -> Matrix:
     """
     if has_table(connection, _NATIVE):
         return _load_native(connection)
-    if not has_table(connection, _PLAIN):
-        return _stacked([], [], [], [], [])
-    rows = list(
-        connection.execute(
+    rows: list[tuple[Any, ...]] = []
+    if has_table(connection, _PLAIN):
+        rows = connection.execute(
             f"SELECT entry_id, tier, origin_class, status, embedding FROM {_PLAIN} ORDER BY entry_id"  # noqa: S608 - ours
-        )
+        ).fetchall()
+    if not rows:
+        return _EMPTY
+    return Matrix(
+        np.array([row[0] for row in rows], dtype=np.int64),
+        np.array([_TIERS[row[1]] for row in rows], dtype=np.int8),
+        np.array([_ORIGINS[row[2]] for row in rows], dtype=np.int8),
+        np.array([_STATUSES[row[3]] for row in rows], dtype=np.int8),
+        np.stack([np.frombuffer(row[4], dtype="<f4") for row in rows]).astype(np.float32, copy=False),
     )
-    vectors = [np.frombuffer(row[4], dtype="<f4") for row in rows]
-    return _stacked(
-        [np.array([row[0] for row in rows], dtype=np.int64)],
-        [np.array([_TIERS[row[1]] for row in rows], dtype=np.int8)],
-        [np.array([_ORIGINS[row[2]] for row in rows], dtype=np.int8)],
-        [np.array([_STATUSES[row[3]] for row in rows], dtype=np.int8)],
-        [np.stack(vectors)] if vectors else [],
-    )
+
+
+_NOTHING = np.array([], dtype=np.int8)
+_EMPTY = Matrix(np.array([], dtype=np.int64), _NOTHING, _NOTHING, _NOTHING, np.zeros((0, 0), dtype=np.float32))
 
 
 def _load_native(connection: apsw.Connection) -> Matrix:
+    chunks: list[tuple[int, NDArray[np.int64]]] = []
     ids: list[Any] = []
     tiers: list[Any] = []
     origins: list[Any] = []
     statuses: list[Any] = []
-    vectors: list[Any] = []
     query = (
-        "SELECT c.partition00, c.validity, c.rowids, v.vectors, o.data, s.data"
-        " FROM vectors_chunks c JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id"
+        "SELECT c.chunk_id, c.partition00, c.validity, c.rowids, o.data, s.data FROM vectors_chunks c"
         " JOIN vectors_metadatachunks00 o ON o.rowid = c.chunk_id"
         " JOIN vectors_metadatachunks02 s ON s.rowid = c.chunk_id ORDER BY c.chunk_id"
     )
-    for tier, validity, rowids, blob, origin, status in connection.execute(query):
+    for chunk, tier, validity, rowids, origin, status in connection.execute(query):
         used = np.flatnonzero(np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little"))
         if not used.size:
             continue
+        chunks.append((chunk, used))
         ids.append(np.frombuffer(rowids, dtype="<i8")[used])
         tiers.append(np.full(used.size, _TIERS[tier], dtype=np.int8))
         origins.append(_codes(origin, _ORIGINS)[used])
         statuses.append(_codes(status, _STATUSES)[used])
-        vectors.append(np.frombuffer(blob, dtype="<f4").reshape(_CHUNK, -1)[used])
-    return _stacked(ids, tiers, origins, statuses, vectors)
+    if not chunks:
+        return _EMPTY
+    entry_ids = np.concatenate(ids)
+    order = np.argsort(entry_ids)
+    return Matrix(
+        entry_ids[order],
+        np.concatenate(tiers)[order],
+        np.concatenate(origins)[order],
+        np.concatenate(statuses)[order],
+        _vectors_in(connection, chunks, np.argsort(order)),
+    )
+
+
+def _vectors_in(
+    connection: apsw.Connection, chunks: Sequence[tuple[int, NDArray[np.int64]]], places: NDArray[np.int64]
+) -> Vectors:
+    """Return the vectors in use in ``chunks``, each put to the next of ``places``.
+
+    Every chunk is read into the same memory: a new process pays more for each page of memory than for reading a page.
+    """
+    done, room, out = 0, np.zeros((0, 0), dtype="<f4"), np.zeros((0, 0), dtype=np.float32)
+    for chunk, used in chunks:
+        with connection.blob_open("main", "vectors_vector_chunks00", "vectors", chunk, False) as blob:
+            if not room.size:
+                room = np.empty((_CHUNK, blob.length() // (4 * _CHUNK)), dtype="<f4")
+                out = np.empty((len(places), room.shape[1]), dtype=np.float32)
+            blob.read_into(room.data.cast("B"))
+        out[places[done : done + used.size]] = room[used]
+        done += used.size
+    return out
 
 
 def _codes(blob: bytes, known: dict[str, int]) -> NDArray[np.int8]:
@@ -279,21 +318,6 @@ def _codes(blob: bytes, known: dict[str, int]) -> NDArray[np.int8]:
     for text, code in known.items():
         codes[inline == text.encode("ascii")] = code
     return codes
-
-
-def _stacked(ids: list[Any], tiers: list[Any], origins: list[Any], statuses: list[Any], vectors: list[Any]) -> Matrix:
-    if not vectors:
-        none = np.array([], dtype=np.int8)
-        return Matrix(np.array([], dtype=np.int64), none, none, none, np.zeros((0, 0), dtype=np.float32))
-    entry_ids = np.concatenate(ids)
-    order = np.argsort(entry_ids)
-    return Matrix(
-        entry_ids[order],
-        np.concatenate(tiers)[order],
-        np.concatenate(origins)[order],
-        np.concatenate(statuses)[order],
-        np.ascontiguousarray(np.concatenate(vectors)[order], dtype=np.float32),
-    )
 
 
 def nearest(
@@ -333,6 +357,9 @@ def _nearest_in(
     if not wanted.with_superseded:
         sql += " AND status = ?"
         values.append(EntryStatus.ACTIVE.value)
+    if tier is Tier.SESSIONS and wanted.session_entries is not None:
+        sql += " AND entry_id IN (SELECT value FROM json_each(?))"
+        values.append(json.dumps(wanted.session_entries))
     return [
         Neighbour(entry_id, 1.0 - distance)
         for entry_id, distance in connection.execute(sql, values)

@@ -259,7 +259,7 @@ class _Reader:
             return False
         start = self.at
         end = self._fence_end(fence, start)
-        self._add(BlockKind.CODE, start, end, keep_items=True)
+        self._add(BlockKind.CODE, start, end)
         self.at = end + 1
         if not text[:1].isspace():
             self.items.clear()
@@ -547,7 +547,6 @@ class _Reader:
         refusal: Refusal | None = None,
         depth: int = 0,
         ancestors: tuple[str, ...] = (),
-        keep_items: bool = False,
     ) -> None:
         raw = self.texts[start : end + 1]
         refusal = refusal or REFUSALS.get(kind)

@@ -15,27 +15,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from recall_runtime.text.patterns import lazily
+
 MAX_CONDITION = 300
-_CARRIER = re.compile(r"\s*(condition|expires)\s*:\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
+_CARRIER = lazily(r"\s*(condition|expires)\s*:\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _BRACKETS = str.maketrans({"(": "[", ")": "]", "（": "[", "）": "]"})
-_MARK = re.compile(rf"\((condition|expires): ([^()（）\n]{{1,{MAX_CONDITION}}})\)", re.IGNORECASE)
+_MARK = lazily(rf"\((condition|expires): ([^()（）\n]{{1,{MAX_CONDITION}}})\)", re.IGNORECASE)
 _DAY = (
     r"(?:(?P<{0}y>\d{{4}})-(?P<{0}m>\d{{2}})-(?P<{0}d>\d{{2}})"
     r"|(?P<{0}D>\d{{1,2}})\.\s?(?P<{0}M>\d{{1,2}})\.\s?(?P<{0}Y>\d{{4}})"
     r"|(?P<{0}Yc>\d{{4}})年(?P<{0}Mc>\d{{1,2}})月(?P<{0}Dc>\d{{1,2}})日)"
 )
-_UNTIL = re.compile(
+_UNTIL = lazily(
     r"\b(?:until|till|through|valid to|expires(?: on)?|bis(?: zum| einschließlich)?|hasta(?: el)?|jusqu['’]au"
     rf"|até(?: o)?|до)\s+{_DAY.format('a')}"
     rf"|(?:直到|截至|有效期至|至)\s?{_DAY.format('b')}|{_DAY.format('c')}\s?(?:まで|为止)",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"\d{4}")
-_PAST = re.compile(
+_YEAR = lazily(r"\d{4}")
+_PAST = lazily(
     r"\b(?:was|were|had been|used to|war|waren|wurde|galt|fue|era|estaba|estuvo|était|fut|foi|estava|был[аио]?)\b",
     re.IGNORECASE,
 )
-_BARE = re.compile(
+_BARE = lazily(
     r"\*{0,2}(?:(?:but |and |this )?(?:only (?:after|with|until|till|if|when|while|on|for)\b|(?:needs|requires) "
     r"|valid until|expires\b|ask \w+(?: \w+)? (?:first|before)|not without\b"
     r"|nur (?:mit|nach|bis|wenn|solange|auf|für)\b|gilt (?:nur )?bis|nicht ohne\b|vorher \w+ fragen"
@@ -58,7 +60,7 @@ class ActionSense(StrEnum):
 _RULES: tuple[tuple[ActionSense, re.Pattern[str]], ...] = (
     (
         ActionSense.APPROVAL,
-        re.compile(
+        lazily(
             r"\b(?:approval|approved by|sign[- ]?off|go-ahead)\b|\bask \w+(?: \w+)? (?:first|before)\b"
             r"|\b(?:freigabe|genehmigung|zustimmung)\b|\b(?:aprobación|autorización|aprovação|autorização)\b"
             r"|\b(?:approbation|autorisation|accord préalable)\b|\b(?:одобрени[ея]|согласовани[ея]|разрешени[ея])\b"
@@ -68,7 +70,7 @@ _RULES: tuple[tuple[ActionSense, re.Pattern[str]], ...] = (
     ),
     (
         ActionSense.HANDS_OFF,
-        re.compile(
+        lazily(
             r"\b(?:do not|don't|never|must not|no one may|nobody may) "
             r"(?:edit|touch|change|modify|delete|remove|overwrite|restart|merge|deploy|push|rename|move)\b"
             r"|\b(?:read[- ]only|hands off)\b"
@@ -84,7 +86,7 @@ _RULES: tuple[tuple[ActionSense, re.Pattern[str]], ...] = (
     ),
     (
         ActionSense.TEMPORARY,
-        re.compile(
+        lazily(
             r"\b(?:temporar(?:y|ily)|for now|for the time being|code freeze|frozen|on hold|paused)\b"
             r"|\b(?:vorübergehend|vorläufig|bis auf weiteres|eingefroren|pausiert)\b"
             r"|\b(?:temporal(?:mente)?|por ahora|de momento|provisional)\b|\b(?:temporaire(?:ment)?|pour l'instant)\b"
@@ -95,7 +97,7 @@ _RULES: tuple[tuple[ActionSense, re.Pattern[str]], ...] = (
     ),
     (
         ActionSense.HANDOFF,
-        re.compile(
+        lazily(
             r"\b(?:hand(?:ed|s)?[- ]?(?:off|over)|takes over (?:from|on))\b|\b(?:übergibt|übergabe|übergeben an)\b"
             r"|\b(?:traspas\w+ a|entrega a)\b|\b(?:передач[аеу]|переда[лё]\w* )\b|移交|交接|引き継",
             re.IGNORECASE,
@@ -129,13 +131,6 @@ def mark_of(comment: str) -> str | None:
     if carrier[1].lower() == "expires" and _iso(value) is None:
         return f"(condition: until {value})"[: MAX_CONDITION + 13]
     return f"({carrier[1].lower()}: {value})"
-
-
-def marks_for(condition: str | None, expires: dt.date | None) -> str:
-    """Return the marks to put behind a text, with a blank in front; empty when there are none."""
-    found = [mark_of(f"condition: {condition}") if condition else None]
-    found.append(f"(expires: {expires.isoformat()})" if expires else None)
-    return "".join(f" {mark}" for mark in found if mark)
 
 
 def split_marks(text: str) -> tuple[str, str]:

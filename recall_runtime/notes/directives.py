@@ -12,6 +12,7 @@ import re
 
 from recall_runtime.notes.identity import value_tokens
 from recall_runtime.notes.leads import correction_lead_end
+from recall_runtime.text.patterns import lazily
 
 _IMPERATIVES = (
     r"always|never|prefer|do not|don't|avoid|stop|immer|nie|niemals|bevorzuge|vermeide|siempre|nunca|prefiere"
@@ -19,15 +20,15 @@ _IMPERATIVES = (
     r"|toujours|jamais|préfère|évite|sempre|prefira|evite|всегда|никогда|предпочитай|избегай"
 )
 _CJK_IMPERATIVES = "总是|始终|永远不要|永远|一律|不要|请勿|优先|務必|务必|總是|必ず|決して|常に|いつも|항상|절대"
-_IMPERATIVE = re.compile(rf"(?:{_IMPERATIVES})(?!\w)|(?:{_CJK_IMPERATIVES})", re.IGNORECASE)
-_ATTRIBUTED = re.compile(
+_IMPERATIVE = lazily(rf"(?:{_IMPERATIVES})(?!\w)|(?:{_CJK_IMPERATIVES})", re.IGNORECASE)
+_ATTRIBUTED = lazily(
     r"\w{1,40}(?: \w{1,40})? (?:asked|asks|said|says|wants|wishes|requested|told (?:me|us)|insists|bat|sagte"
     r"|möchte|pidió|dijo|pediu|disse"
     r"|a demandé|a dit|попросил[аи]?|просит|сказал[аи]?)(?: (?:me|us|that|to|mich))?[:：]\s+|\w{1,20}(?:要求|说"
     r"|請求|は言った)[:：]\s*",
     re.IGNORECASE,
 )
-_LASTING = re.compile(
+_LASTING = lazily(
     r"(?:from now on|from today(?: on)?|in (?:the )?future|going forward|henceforth|ab jetzt|ab sofort|von nun an"
     r"|ab heute|künftig"
     r"|a partir de (?:ahora|hoy|agora|hoje)|de ahora en adelante|de agora em diante|désormais"
@@ -35,14 +36,14 @@ _LASTING = re.compile(
     r"[,:]?\s+|(?:从现在起|从今以后|今后|以后请|これからは|今後は|앞으로는?)[，,、]?\s*",
     re.IGNORECASE,
 )
-_LASTING_INSIDE = re.compile(
+_LASTING_INSIDE = lazily(
     r"\b(?:from now on|from today on|ab jetzt|ab sofort|von nun an|künftig|a partir de ahora|desde ahora"
     r"|de agora em diante|впредь|отныне)\b",
     re.IGNORECASE,
 )
-_POLITE = re.compile(r"(?:please|bitte|por favor|пожалуйста|s'il te plaît|请|請|どうか)[,]?\s*", re.IGNORECASE)
-_POLITE_END = re.compile(r"[,\s]+(?:please|bitte|por favor|пожалуйста)(?=[.!]?$)", re.IGNORECASE)
-_ASKING = re.compile(
+_POLITE = lazily(r"(?:please|bitte|por favor|пожалуйста|s'il te plaît|请|請|どうか)[,]?\s*", re.IGNORECASE)
+_POLITE_END = lazily(r"[,\s]+(?:please|bitte|por favor|пожалуйста)(?=[.!]?$)", re.IGNORECASE)
+_ASKING = lazily(
     r"(?:could|can|would|will|shall|should) (?:you|we|i)\b|(?:kannst|könntest) du\b|let me know\b|i (?:was|am"
     r"|have|had|think)\b",
     re.IGNORECASE,
@@ -52,14 +53,14 @@ _FEW_WORDS = r"(?!(?:the|my|your|this|that)\b)\w[\w-]*(?: [\w-]+)?"
 _VERBLESS = (
     (
         "Prefer",
-        re.compile(rf"(?:(?:the|all|my|your) )?(?:\w+ )?\w+s (?:in|as|with|without) {_FEW_WORDS}", re.IGNORECASE),
+        lazily(rf"(?:(?:the|all|my|your) )?(?:\w+ )?\w+s (?:in|as|with|without) {_FEW_WORDS}", re.IGNORECASE),
     ),
-    ("Bevorzuge", re.compile(r"[A-ZÄÖÜ]\w+ (?:in|auf|als|ohne|mit) [A-ZÄÖÜ]\w+")),
-    ("Prefiere", re.compile(rf"\w+s en {_FEW_WORDS}", re.IGNORECASE)),
-    ("Prefira", re.compile(rf"\w+s em {_FEW_WORDS}", re.IGNORECASE)),
-    ("Предпочитай", re.compile(rf"\w+[ыи] (?:в|на|без) {_FEW_WORDS}", re.IGNORECASE)),
+    ("Bevorzuge", lazily(r"[A-ZÄÖÜ]\w+ (?:in|auf|als|ohne|mit) [A-ZÄÖÜ]\w+")),
+    ("Prefiere", lazily(rf"\w+s en {_FEW_WORDS}", re.IGNORECASE)),
+    ("Prefira", lazily(rf"\w+s em {_FEW_WORDS}", re.IGNORECASE)),
+    ("Предпочитай", lazily(rf"\w+[ыи] (?:в|на|без) {_FEW_WORDS}", re.IGNORECASE)),
 )
-_LONG_NUMBER = re.compile(r"\d{4,}")
+_LONG_NUMBER = lazily(r"\d{4,}")
 
 
 def directive_of(text: str, *, is_message: bool, project_key: str | None) -> str | None:

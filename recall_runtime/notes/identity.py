@@ -14,29 +14,30 @@ from functools import lru_cache
 from importlib import resources
 
 from recall_runtime.notes.leads import correction_lead_end, strip_leads
+from recall_runtime.text.patterns import lazily
 from recall_runtime.text.similarity import jaccard_of, tokens
 from recall_runtime.text.word_sets import word_set
 from recall_runtime.text.words import SCRIPT_RUN, fold, stop_words
 
-_FORMAT_SIGNS = re.compile("[\u00ad\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_HYPHENS = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
+_FORMAT_SIGNS = lazily("[\u00ad\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_HYPHENS = lazily("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"'})
-_EMPHASIS = re.compile(r"\*+|`+|~~|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
-_LIST_SIGN = re.compile(r"^(?:[-*+>#]+[ ]|\d{1,3}[.)][ ]|\[[ x]\][ ])+")
+_EMPHASIS = lazily(r"\*+|`+|~~|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
+_LIST_SIGN = lazily(r"^(?:[-*+>#]+[ ]|\d{1,3}[.)][ ]|\[[ x]\][ ])+")
 _END = " .!?;:,\u2026\u3002\uff01\uff1f\uff1b\uff1a\uff0c\u3001"
 
-_CHUNK = re.compile(r"[A-Za-z0-9_./:@#%+=~$&\\-]+")
+_CHUNK = lazily(r"[A-Za-z0-9_./:@#%+=~$&\\-]+")
 _TRIM = ".,:;/-=&#"
-_HOST = re.compile(r"[a-z0-9-]{2,}(?:\.[a-z0-9-]{2,})+", re.IGNORECASE)
-_CODE = re.compile(r"`([^`\n]{1,200})`")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_HOST = lazily(r"[a-z0-9-]{2,}(?:\.[a-z0-9-]{2,})+", re.IGNORECASE)
+_CODE = lazily(r"`([^`\n]{1,200})`")
+_NUMBER = lazily(r"\d+(?:[.,:]\d+)*")
 _NEGATIONS = word_set(
     """not no never none nothing neither nor cannot can't don't doesn't isn't aren't wasn't weren't won't
     without stop nicht kein keine keinen nie niemals ohne ne pas jamais sans aucun sin nunca ningún ninguna
     não sem не нет никогда без ни нельзя"""
 )
-_NEGATION_SIGNS = re.compile("[不没沒无無非别別未勿]|ない|ません|なく|안 |않|없")
-_NEGATED_BEFORE = re.compile(
+_NEGATION_SIGNS = lazily("[不没沒无無非别別未勿]|ない|ません|なく|안 |않|없")
+_NEGATED_BEFORE = lazily(
     r"(?:\b(?:not|no longer|never|nicht|nicht mehr|kein|keine|nie|no|nunca|не|больше не|pas)\b[^\s,;:.()]*"
     r"(?:\s+[^\s,;:.()]+){0,2}\s+|[不没非别勿未][^\s,，。;；]{0,6})[`\"'(]{0,2}$",
     re.IGNORECASE,
@@ -62,11 +63,6 @@ def claim_id(text: str) -> str:
 def query_hash(query: str) -> str:
     """Return the first 12 hex digits of the SHA-1 of the trimmed, lower-cased query (openclaw-algorithms 17.2)."""
     return _hash12(query.strip().lower())
-
-
-def openclaw_claim_hash(text: str) -> str:
-    """Return OpenClaw's claim hash: the same over the trimmed, blank-folded snippet; list signs and case count."""
-    return _hash12(" ".join(text.split()))
 
 
 def value_tokens(text: str) -> frozenset[str]:

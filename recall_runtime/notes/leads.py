@@ -6,6 +6,8 @@ Does not belong here: splitting into statements (``statements``), what is refuse
 
 import re
 
+from recall_runtime.text.patterns import lazily
+
 EMOJI = "\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf"
 EMOJI += "\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299"
 EMOJI += "\U0001f000-\U0001faff\ufe0f\u200d\u20e3\U000e0020-\U000e007f"
@@ -15,12 +17,12 @@ _ZONE = (
     r"(?:[+-]\d{1,2}(?::?\d{2})?)?(?!\w))?"
 )
 _CLOCK = rf"\[?\(?(?:\d{{4}}-\d{{2}}-\d{{2}}[ T])?\d{{1,2}}[:：]\d{{2}}(?::\d{{2}})?{_ZONE}[)\]]?"
-_CLOCK_LEAD = re.compile(
+_CLOCK_LEAD = lazily(
     rf"(?:{_CLOCK})(?:\s*[—–:：·|]\s*|\s+-\s+|\s+(?=[A-Z\u00c0-\u00de\u0410-\u042f`\"\u2e80-\u9fff\uac00-\ud7a3])|(?<=\])\s*)(?!\d)"
 )
-_EMOJI_LEAD = re.compile(rf"(?:[{EMOJI}]+\s*)+(?=\S)")
-_SIGN_LEAD = re.compile(r"(?:[-*+>]|\d{1,3}[.)])\s+|>|\[[ xX~/-]\]\s+|\[[AP]\]\s+(?=\d)")
-_ECHO = re.compile(
+_EMOJI_LEAD = lazily(rf"(?:[{EMOJI}]+\s*)+(?=\S)")
+_SIGN_LEAD = lazily(r"(?:[-*+>]|\d{1,3}[.)])\s+|>|\[[ xX~/-]\]\s+|\[[AP]\]\s+(?=\d)")
+_ECHO = lazily(
     r"\((?:recalled|from memory|aus dem gedächtnis|recordado|вспомнил|回忆|思い出し)\)\s*[:>]?\s*"
     r"|(?:from (?:my )?memory|as i recall|aus dem gedächtnis|de memoria|по памяти)[:：]\s*",
     re.IGNORECASE,
@@ -35,14 +37,14 @@ _GENERIC = (
     "|notiz|hinweis|erledigt|info|merke|anmerkung|nota|hecho|listo|aviso|feito|fait|remarque"
     "|заметка|готово|примечание|инфо|备注|备忘|完成|信息|说明|メモ|完了|備考|注記|메모|완료"
 )
-_LABEL_LEAD = re.compile(rf"(?:\*{{0,2}}(?:{_GENERIC})(?:\*\*\s*[:：]|[:：]\*{{0,2}}))\s*(?=\S)", re.IGNORECASE)
+_LABEL_LEAD = lazily(rf"(?:\*{{0,2}}(?:{_GENERIC})(?:\*\*\s*[:：]|[:：]\*{{0,2}}))\s*(?=\S)", re.IGNORECASE)
 _CORRECTION = (
     r"update[ds]?|correction|corrected|changed|change|now|new|edit|fix(?:ed)?"
     r"|korrektur|korrigiert|aktualisierung|aktualisiert|geändert|änderung|jetzt|neu|widerlegt"
     r"|actualización|actualizado|corrección|corregido|cambio|ahora|atualização|correção|agora|mise à jour|correction"
     r"|обновление|исправление|изменено|теперь|更正|更新|修正|变更|變更|现在|現在|訂正|変更|정정|수정|변경|업데이트"
 )
-_CORRECTION_LEAD = re.compile(
+_CORRECTION_LEAD = lazily(
     rf"(?:[{EMOJI}]+\s*)*(?:\*{{0,2}}(?:\d{{4}}-\d{{2}}-\d{{2}}\s+)?(?:{_CORRECTION})(?:\s+\d{{4}}-\d{{2}}-\d{{2}})?"
     rf"(?:\*\*\s*[:：]|[:：]\*{{0,2}}))\s*(?=\S)",
     re.IGNORECASE,

@@ -9,28 +9,29 @@ from collections.abc import Sequence
 
 from recall_runtime.notes.annotations import mask_code, strip_annotations
 from recall_runtime.notes.markers import CONTROL_TOKENS
+from recall_runtime.text.patterns import lazily
 
 MAX_FRONT_MATTER_LINES = 200
 MIN_WRAPPED = 50  # code points; a shorter line was ended by its writer, not wrapped by an editor
-RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
-ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
-LIST_ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)", re.DOTALL)
-QUOTE = re.compile(r" {0,3}((?:>[ \t]?)+)(.*)", re.DOTALL)
-TASK = re.compile(r"\[[ xX~/-]\][ \t]+")
-TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
-SETEXT = re.compile(r" {0,3}=+[ \t]*")
-CONFLICT_START = re.compile(r"<{7}(?: .*)?")
-CONFLICT_BASE = re.compile(r"\|{7}(?: .*)?")
-CONFLICT_MIDDLE = re.compile(r"={7}")
-CONFLICT_END = re.compile(r">{7}(?: .*)?")
-KEY_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:[ \t].*)?", re.DOTALL)
-FRONT_RULE = re.compile(r"---[ \t]*")
-FRONT_END = re.compile(r"(?:---|\.\.\.)[ \t]*")
-ATTRIBUTES = re.compile(r"[ \t]*\{[\w-]{1,40}:[^{}\n]{0,400}\}[ \t]*$")
-PEM_START = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-BOLD_LABEL = re.compile(r"\*\*[^*\n]{1,60}\*\*[ \t]*[:：]|\*\*[^*\n]{1,60}[:：]\*\*")
-SENTENCE_END = re.compile(r"[.!?…。！？：:][\"'”’」』）)*_`\]]*$")
+RULE = lazily(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
+ATX = lazily(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+LIST_ITEM = lazily(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)", re.DOTALL)
+QUOTE = lazily(r" {0,3}((?:>[ \t]?)+)(.*)", re.DOTALL)
+TASK = lazily(r"\[[ xX~/-]\][ \t]+")
+TABLE_RULE = lazily(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+SETEXT = lazily(r" {0,3}=+[ \t]*")
+CONFLICT_START = lazily(r"<{7}(?: .*)?")
+CONFLICT_BASE = lazily(r"\|{7}(?: .*)?")
+CONFLICT_MIDDLE = lazily(r"={7}")
+CONFLICT_END = lazily(r">{7}(?: .*)?")
+KEY_LINE = lazily(r"[\w][\w .-]{0,60}:(?:[ \t].*)?", re.DOTALL)
+FRONT_RULE = lazily(r"---[ \t]*")
+FRONT_END = lazily(r"(?:---|\.\.\.)[ \t]*")
+ATTRIBUTES = lazily(r"[ \t]*\{[\w-]{1,40}:[^{}\n]{0,400}\}[ \t]*$")
+PEM_START = lazily(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+PEM_END = lazily(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+BOLD_LABEL = lazily(r"\*\*[^*\n]{1,60}\*\*[ \t]*[:：]|\*\*[^*\n]{1,60}[:：]\*\*")
+SENTENCE_END = lazily(r"[.!?…。！？：:][\"'”’」』）)*_`\]]*$")
 TAB = 4
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from recall_runtime.text.patterns import lazily
+
 PROMOTED_HEADING = "Promoted From Short-Term Memory"
 CONSOLIDATED_HEADING = "Consolidated Memory"
 GLOBAL_HEADING = "Global"
@@ -32,25 +34,25 @@ RELEVANT_MEMORIES_TAG = "relevant-memories"
 INJECTED_TAGS = (ACTIVE_MEMORY_TAG, STANDING_INTENTS_TAG, RELEVANT_MEMORIES_TAG)
 INTERNAL_CONTEXT_START = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 INTERNAL_CONTEXT_END = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
-EXTERNAL_CONTENT = re.compile(r"<<<(END_)?EXTERNAL_UNTRUSTED_CONTENT\b[^>\n]{0,200}>>>")
+EXTERNAL_CONTENT = lazily(r"<<<(END_)?EXTERNAL_UNTRUSTED_CONTENT\b[^>\n]{0,200}>>>")
 
 # What a session dump or a message carries that is not the speaker's own words.
-ENVELOPE_TITLE = re.compile(r"[A-Z][\w ,'/()-]{2,60} \((?:untrusted|untrusted metadata)[^()\n]{0,60}\):[ \t]*")
-TURN = re.compile(r"(user|assistant):(?:[ \t]+|$)")
-TURN_TIME = re.compile(
+ENVELOPE_TITLE = lazily(r"[A-Z][\w ,'/()-]{2,60} \((?:untrusted|untrusted metadata)[^()\n]{0,60}\):[ \t]*")
+TURN = lazily(r"(user|assistant):(?:[ \t]+|$)")
+TURN_TIME = lazily(
     r"\[(?:[A-Z][a-z]{2} )?\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?(?: [A-Z][A-Za-z0-9+:-]{1,9})?\][ \t]*"
 )
-DUMP_TITLE = re.compile(r"# Session: (\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?)(?: (UTC))?[ \t]*")
-DUMP_FIELD = re.compile(r"- \*\*(Session Key|Session ID|Source)\*\*: *(.*?)[ \t]*")
-DUMP_SUMMARY = re.compile(r"## Conversation Summary[ \t]*")
+DUMP_TITLE = lazily(r"# Session: (\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?)(?: (UTC))?[ \t]*")
+DUMP_FIELD = lazily(r"- \*\*(Session Key|Session ID|Source)\*\*: *(.*?)[ \t]*")
+DUMP_SUMMARY = lazily(r"## Conversation Summary[ \t]*")
 
 CONTROL_TOKENS = ("NO_REPLY", "HEARTBEAT_OK", "ANNOUNCE_SKIP", "REPLY_SKIP")
 
-_MARKER_LINE = re.compile(r" {0,3}<!--[ \t]*(.*?)[ \t]*-->[ \t]*")
-_MANAGED = re.compile(r"openclaw:dreaming:(light|rem|deep|diary):(start|end)")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^\n]*)")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-GENERATED_SECTION = re.compile(rf"(?:{PROMOTED_HEADING}|{CONSOLIDATED_HEADING}) \((\d{{4}}-\d{{2}}-\d{{2}})\)")
+_MARKER_LINE = lazily(r" {0,3}<!--[ \t]*(.*?)[ \t]*-->[ \t]*")
+_MANAGED = lazily(r"openclaw:dreaming:(light|rem|deep|diary):(start|end)")
+_FENCE = lazily(r"[ \t]*(`{3,}|~{3,})([^\n]*)")
+_HEADING = lazily(r" {0,3}#{1,6}(?:[ \t]|$)")
+GENERATED_SECTION = lazily(rf"(?:{PROMOTED_HEADING}|{CONSOLIDATED_HEADING}) \((\d{{4}}-\d{{2}}-\d{{2}})\)")
 
 
 class ManagedBlock(StrEnum):
@@ -111,11 +113,6 @@ def promotion_marker(entry_key: str) -> str:
 def lineage_marker(lineage_key: str) -> str:
     """Return the line above the promotion marker of an entry with a lineage."""
     return f"<!-- {LINEAGE_PREFIX}{_inside_comment(lineage_key)} -->"
-
-
-def backfill_marker(day: str, path: str) -> str:
-    """Return the line inside a diary entry that a backfill wrote."""
-    return f"<!-- {BACKFILL_PREFIX} day={day} source={_inside_comment(path)} -->"
 
 
 def marker_content(line: str) -> str | None:

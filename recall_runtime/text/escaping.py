@@ -6,18 +6,19 @@ Does not belong here: masking of secrets (``recall_runtime.text.redaction``).
 All lengths are code points.
 """
 
-import re
 import unicodedata
 
+from recall_runtime.text.patterns import lazily
+
 _XML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
-_XML_SIGNS = re.compile("[&<>\"']")
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_XML_SIGNS = lazily("[&<>\"']")
+_NOT_XML = lazily("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_UNSAFE_TERMINAL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff{_BIDI}]")
-_BIDI_SIGNS = re.compile(f"[{_BIDI}]")
-_MARKDOWN_SIGNS = re.compile(r"[\\`*_{}\[\]()#+!|~<>&:@$=-]|(?<=\d)\.")
-_MARKDOWN_BREAKS = re.compile("[\r\n\t\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_BACKTICKS = re.compile("`+")
+_UNSAFE_TERMINAL = lazily(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff{_BIDI}]")
+_BIDI_SIGNS = lazily(f"[{_BIDI}]")
+_MARKDOWN_SIGNS = lazily(r"[\\`*_{}\[\]()#+!|~<>&:@$=-]|(?<=\d)\.")
+_MARKDOWN_BREAKS = lazily("[\r\n\t\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_BACKTICKS = lazily("`+")
 _OPENERS = {"\u202a": "\u202c", "\u202b": "\u202c", "\u202d": "\u202c", "\u202e": "\u202c"}
 _OPENERS |= {"\u2066": "\u2069", "\u2067": "\u2069", "\u2068": "\u2069"}
 _CLOSERS = frozenset(_OPENERS.values())

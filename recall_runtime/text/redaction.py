@@ -10,6 +10,7 @@ costs one scan for each of them.
 
 import re
 
+from recall_runtime.text.patterns import lazily
 from recall_runtime.text.word_sets import word_set
 
 MASK = "***"
@@ -36,33 +37,40 @@ _HINTS = (
     *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호", "authorization"),
 )
 _OPEN_ENDS = (":", "=", "：", "is", "ist")
-_DIGIT_RUN = re.compile(r"(?<!\w)\d[\d -]{11,22}\d(?!\w)")
-_BOT_TOKEN = re.compile(r"(?<![\w-])\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])")
+_DIGIT_RUN = lazily(r"(?<!\w)\d[\d -]{11,22}\d(?!\w)")
+_BOT_TOKEN = lazily(r"(?<![\w-])\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])")
 
-_PEM = re.compile(
+_PEM = lazily(
     r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(.*?)(-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
 )
-_JSON_FIELD = re.compile(
+_KEY_START = lazily(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_KEY_END = lazily(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_KEY_IN_LINE = lazily(rf"({_KEY_START.pattern})(.*?)(?={_KEY_START.pattern}|{_KEY_END.pattern}|$)")
+_KEY_BODY = lazily(
+    r"[ \t>|*-]{0,12}(?:[A-Za-z0-9+/=\\]{1,8192}|(?:Proc-Type|DEK-Info|Comment|Version):.{0,200})?[ \t\r]*"
+)
+_BEGINS_BLOCK = lazily(r"\s*(?:[-*+>|] |#{1,6} |<!--|```|~~~|[0-9]{1,9}[.)] )")  # its mark is no value
+_JSON_FIELD = lazily(
     r'(["\'])([A-Za-z0-9_-]{0,32}(?:api[_-]?key|token|secret|passw(?:or)?d|private[_-]?key))\1(\s{0,4}:\s{0,4})(["\'])'
     r"([^\"'\n]{1,4096})\4",
     re.IGNORECASE,
 )
-_FLAG = re.compile(
+_FLAG = lazily(
     r"(--(?:api-key|hook-token|access-token|auth-token|token|secret|password"
     r"|passwd)[ =]\s{0,2}[\"']?)([^\s\"']{1,4096})",
     re.IGNORECASE,
 )
-_BEARER = re.compile(
+_BEARER = lazily(
     r"(authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)?\s{0,3})([^\s\"',;]{1,4096})", re.I
 )
-_BARE_BEARER = re.compile(r"(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{18,4096})", re.IGNORECASE)
-_PREFIXED = re.compile(
+_BARE_BEARER = lazily(r"(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{18,4096})", re.IGNORECASE)
+_PREFIXED = lazily(
     r"(?<![A-Za-z0-9_-])(?:sk-[A-Za-z0-9_-]{8,4096}|ghp_[A-Za-z0-9]{20,4096}|github_pat_[A-Za-z0-9_]{20,4096}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,4096}|xapp-[A-Za-z0-9-]{10,4096}|gsk_[A-Za-z0-9]{10,4096}|pplx-[A-Za-z0-9]{10,4096}"
     r"|npm_[A-Za-z0-9]{10,4096}|AIza[A-Za-z0-9_-]{20,4096}|(?:AKIA|ASIA)[A-Z0-9]{16})(?!\u2026)"
 )
-_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{4,4096}\.[A-Za-z0-9_-]{4,8192}\.[A-Za-z0-9_-]{4,4096}")
-_URL_PASSWORD = re.compile(r"(://[^\s/:@\"'<>]{0,128}:)([^\s/@\"'<>]{1,256})(@)")
+_JWT = lazily(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{4,4096}\.[A-Za-z0-9_-]{4,8192}\.[A-Za-z0-9_-]{4,4096}")
+_URL_PASSWORD = lazily(r"(://[^\s/:@\"'<>]{0,128}:)([^\s/@\"'<>]{1,256})(@)")
 _NAME = (
     r"(?:api|access|secret|private|auth|client|encryption|signing|master|service|account|bot|license|ssh)[ _-]?key"
     r"|(?:access|refresh|auth|bearer|session|bot|api|id|hook)[ _-]?token|client[ _-]?secret"
@@ -70,13 +78,13 @@ _NAME = (
     r"|パスワード|비밀번호"
 )
 # A name that says enough, then `=`, `:` or a copula, then the value.
-_NAMED = re.compile(
+_NAMED = lazily(
     rf"((?:{_NAME})[\"'`*_\]]{{0,4}}(?:\s{{0,3}}[:=：]\s{{0,3}}|\s{{1,3}}(?:is|ist|es|est|lautet)\s{{1,3}}|\s{{0,2}}[是为為は]\s{{0,2}})"
     r"[*]{0,2}[\"'`]?)([^\s\"'`,;，；。）)<]{1,4096})",
     re.IGNORECASE,
 )
 # Environment names: capitals and underscores, or a lower-case name ended by `_token` and the like, with `=`.
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazily(
     r"((?<![A-Za-z0-9_])(?:[A-Z0-9]{1,24}_){0,6}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)[\"']?\s{0,2}[=:]\s{0,2}[\"']?"
     r"|_(?:key|token|secret)[\"']?\s{0,2}=\s{0,2}[\"']?|\b(?:token|secret)=[\"']?)([^\s\"'`,;]{4,4096})"
 )
@@ -90,15 +98,20 @@ _NO_VALUES = word_set(
 )
 
 
-def redact(text: str) -> str:
+def redact(text: str, *, keep_lines: bool = False) -> str:
     """Return ``text`` with secrets masked; text without secrets is returned as it is.
 
     A value shorter than 18 signs becomes ``***``, a longer one keeps its first six and last four around an ellipsis
     (openclaw-algorithms 2.5). Masking twice changes nothing more.
+
+    Args:
+        text: One statement, message or block; with ``keep_lines`` a whole file.
+        keep_lines: Keep the number of lines: each line of a private key is masked by itself. A key that never ends
+            reaches as far as lines look like one, so that whoever names its first line hides no file.
     """
     hints = _hints_in(text, _HINTS)
     if hints:
-        text = _redact_named(text, hints)
+        text = _redact_named(text, hints, keep_lines)
     if "://" in text and "@" in text:
         text = _URL_PASSWORD.sub(rf"\g<1>{MASK}\3", text)
     if _DIGIT_RUN.search(text):
@@ -108,9 +121,11 @@ def redact(text: str) -> str:
     return text
 
 
-def holds_secret(text: str) -> bool:
-    """Return whether :func:`redact` would mask anything."""
-    return redact(text) != text
+def redact_file(data: bytes) -> bytes:
+    """Return the bytes of a whole file with secrets masked, line by line (``keep_lines``); what is no text stays."""
+    text = data.decode("utf-8", "surrogateescape")
+    masked = redact(text, keep_lines=True)
+    return data if masked == text else masked.encode("utf-8", "surrogateescape")
 
 
 def is_masked(value: str) -> bool:
@@ -123,10 +138,10 @@ def _hints_in(text: str, hints: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([hint for hint in hints if hint in lowered])
 
 
-def _redact_named(text: str, hints: tuple[str, ...]) -> str:
+def _redact_named(text: str, hints: tuple[str, ...], keep_lines: bool) -> str:
     """Run the expressions, which are slow, over the lines that hold a hint; a label may have its value a line below."""
     if "PRIVATE KEY-----" in text:
-        text = _PEM.sub(_mask_pem, text)
+        text = _mask_keys_by_line(text) if keep_lines else _PEM.sub(_mask_pem, text)
     if "\n" not in text:
         return _redact_line(text)
     lines = text.split("\n")
@@ -138,7 +153,8 @@ def _redact_named(text: str, hints: tuple[str, ...]) -> str:
         if not _hints_in(part, hints):
             kept.append(part)
             continue
-        if part.rstrip().endswith(_OPEN_ENDS) and position < len(lines):
+        open_end = part.rstrip().endswith(_OPEN_ENDS) and position < len(lines)
+        if open_end and not (keep_lines and _BEGINS_BLOCK.match(lines[position])):
             part = f"{part}\n{lines[position]}"
             position += 1
         kept.append(_redact_line(part))
@@ -177,6 +193,43 @@ def _mask_json(match: re.Match[str]) -> str:
 def _mask_pem(match: re.Match[str]) -> str:
     end = match[3] or ""
     return f"{match[1]}\n{_SHORTENED}\n{end}" if match[2].strip() != _SHORTENED else match[0]
+
+
+def _mask_keys_by_line(text: str) -> str:
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        if "-----BEGIN" in lines[at] and _KEY_START.search(lines[at]):
+            lines[at] = _KEY_IN_LINE.sub(lambda match: match[1] + _hidden(match[2]), lines[at])
+            *_, start = _KEY_START.finditer(lines[at])
+            if not _KEY_END.search(lines[at], start.end()):
+                at = _mask_key_below(lines, at + 1)
+                continue
+        at += 1
+    return "\n".join(lines)
+
+
+def _mask_key_below(lines: list[str], first: int) -> int:
+    """Mask the lines of a key that began above ``first``; return the position to go on at."""
+    at = first
+    while at < len(lines):
+        start, end = _KEY_START.search(lines[at]), _KEY_END.search(lines[at])
+        if end is not None and (start is None or end.start() < start.start()):
+            lines[first:at] = map(_hidden, lines[first:at])
+            lines[at] = _hidden(lines[at][: end.start()]) + lines[at][end.start() :]
+            return at
+        if start is not None:
+            break
+        at += 1
+    at = first
+    while at < len(lines) and _KEY_BODY.fullmatch(lines[at]):
+        lines[at] = _hidden(lines[at])
+        at += 1
+    return at
+
+
+def _hidden(part: str) -> str:
+    return _SHORTENED if part.strip() else part
 
 
 def _mask_card(match: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ SCRIPT_RUN = re.compile(
 )
 _TOKEN = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<hangul>[{_HANGUL}]+)"
-    rf"|(?P<word>{_WORD}+(?:'{_WORD}+)*(?:[-./:@+=%#&~\\]+{_WORD}+(?:'{_WORD}+)*)*[+#]{{0,3}})|(?P<sign>[{_EMOJI}])"
+    rf"|(?P<word>{_WORD}+(?:(?:'|[-./:@+=%#&~\\]+){_WORD}+)*[+#]{{0,3}})|(?P<sign>[{_EMOJI}])"
 )
 _CONNECTORS = re.compile(r"[-./:@+=%#&~\\_]+")
 _CLUSTER = re.compile(
@@ -127,7 +127,10 @@ def query_terms(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Return the stem of one folded word: English rules for Latin letters, Russian for Cyrillic, else the word."""
+    """Return the stem of one folded word: English rules for Latin letters, Russian for Cyrillic, else the word.
+
+    An irregular English form has the stem of its base form: a question says "buy" where the note says "bought".
+    """
     return _stem(word)
 
 
@@ -228,6 +231,13 @@ def _hangul_forms(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
+def _irregular_forms() -> dict[str, str]:
+    listed = resources.files("recall_runtime.text").joinpath("irregular_forms.txt").read_text(encoding="utf-8")
+    rows = (line.split() for line in listed.splitlines() if not line.startswith("#"))
+    return {form: base for base, *forms in rows for form in forms}
+
+
+@lru_cache(maxsize=1)
 def _stemmers() -> tuple[Any, Any]:
     import snowballstemmer
 
@@ -238,6 +248,7 @@ def _stemmers() -> tuple[Any, Any]:
 def _stem(word: str) -> str:
     if len(word) < 3 or len(word) > 32:
         return word
+    word = _irregular_forms().get(word, word)
     english, russian = _stemmers()
     if _LATIN.fullmatch(word):
         return str(english.stemWord(word))

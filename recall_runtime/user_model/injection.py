@@ -4,7 +4,7 @@ Belongs here: choosing and rendering under a cap.
 Does not belong here: the wrapper, escaping, and whether the file may be injected at all (``recall``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recall_runtime.notes.curated import parse_curated
@@ -44,26 +44,21 @@ def injectable(data: bytes, cap: int) -> Injectable:
     return Injectable("\n".join(text for _, text in sorted(chosen)), len(pieces) - len(chosen))
 
 
-def applies_now(
-    found: Sequence[Directive],
-    message: str,
-    scorer: Callable[[str, str], float],
+def best_within(
+    scored: Iterable[tuple[float, Directive]],
     *,
     max_directives: int = APPLIES_MAX,
     max_characters: int = APPLIES_CHARACTERS,
     threshold: float = APPLIES_THRESHOLD,
 ) -> tuple[Directive, ...]:
-    """Return the standing directives to restate next to ``message``, best first, bounded in number and characters.
+    """Return the directives to restate next to a message, best first, bounded in number and characters.
 
     Args:
-        found: all directives of the file.
-        message: the owner's message.
-        scorer: ``scorer(directive text, message)`` in 0..1, the trigger scorer of the recall lane.
+        scored: (score 0..1, directive) of standing directives; equal scores go by line.
         max_directives: How many at most.
         max_characters: How many characters of text at most; a directive is shown whole or not at all.
         threshold: The least score.
     """
-    scored = [(scorer(directive.text, message), directive) for directive in standing(found)]
     ranked = sorted((pair for pair in scored if pair[0] >= threshold), key=lambda pair: (-pair[0], pair[1].start_line))
     chosen: list[Directive] = []
     used = 0

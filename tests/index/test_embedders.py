@@ -1,5 +1,6 @@
 """Embedders: local ones against what they stand for, remote ones against a real server on loopback."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -97,6 +98,16 @@ def test_minilm_matches_the_published_model_on_paraphrases() -> None:
 )
 def test_calibration_maps_cosines_to_the_common_scale(cosine: float, scaled: float) -> None:
     assert Calibration(0.8, 0.95).scaled(cosine) == pytest.approx(scaled)
+
+
+@pytest.mark.parametrize("levels", [Calibration(0.8, 0.95), Calibration(0.5, 0.5)], ids=["measured", "no scale"])
+def test_many_cosines_are_scaled_like_each_of_them(levels: Calibration) -> None:
+    cosines = np.array([0.8, 0.95, 0.9125, 0.2, 1.0, np.nan, -np.inf], dtype=np.float32)
+    assert levels.all_scaled(cosines).tolist() == [levels.scaled(float(cosine)) for cosine in cosines]
+
+
+def test_the_version_of_static_is_that_of_the_installed_package() -> None:
+    assert StaticEmbedder().identity.startswith(f"static:wordllama-{importlib.metadata.version('wordllama')}:")
 
 
 def test_none_is_no_embedder_and_the_best_installed_one_can_be_named() -> None:

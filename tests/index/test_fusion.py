@@ -111,6 +111,8 @@ def test_only_what_the_scope_allows_is_visible() -> None:
             row(4, "sessions/main/a.jsonl", session="agent:main:main"),
             row(5, "sessions/main/b.jsonl", session="agent:main:other"),
             row(6, project=ranking.INVALID_PROJECT),
+            row(7, "DREAMS.md"),
+            row(8, origin="system"),
         ]
     )
 
@@ -118,12 +120,14 @@ def test_only_what_the_scope_allows_is_visible() -> None:
         ids: list[int] = found.entry_ids[found.visible(scope)].tolist()
         return ids
 
-    assert seen(Scope()) == [1, 2]
-    assert seen(Scope(include_untrusted=False)) == [1]
-    assert seen(Scope(include_superseded=True)) == [1, 2, 3]
-    assert seen(Scope(Corpus.ALL)) == [1, 2, 4, 5]
-    assert seen(Scope(Corpus.ALL, sessions=frozenset({"agent:main:main"}))) == [1, 2, 4]
-    assert seen(Scope(Corpus.ALL, sessions=frozenset())) == [1, 2]
+    assert seen(Scope()) == [1, 2, 7, 8]
+    assert seen(Scope(include_untrusted=False)) == [1, 7, 8]
+    assert seen(Scope(include_superseded=True)) == [1, 2, 3, 7, 8]
+    assert seen(Scope(Corpus.ALL)) == [1, 2, 4, 5, 7, 8]
+    assert seen(Scope(Corpus.ALL, sessions=frozenset({"agent:main:main"}))) == [1, 2, 4, 7, 8]
+    assert seen(Scope(Corpus.ALL, sessions=frozenset())) == [1, 2, 7, 8]
+    assert seen(Scope(injectable=True)) == [1]
+    assert seen(Scope(Corpus.ALL, injectable=True, sessions=frozenset())) == [1]
 
 
 # -- scales and shares

@@ -7,6 +7,8 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recall_runtime.agent import Agent
 from recall_runtime.index import image
@@ -116,6 +118,74 @@ def test_transcripts_of_sessions_that_may_not_be_shown_are_not_found_by_an_image
     assert found(frozenset()) == 0
 
 
+GROUP, OWN = "agent:main:telegram:group:77", "agent:main:explicit:ui"
+CROWD = {
+    GROUP: [f"The kitten is resting on a couch, part {number}." for number in range(200)],
+    OWN: ["My cat sleeps on the sofa.", "The gateway listens on port 8443."],
+    "agent:main:main": [f"A feline naps upon the settee, part {number}." for number in range(40)],
+    "agent:main:telegram:direct:eve": ["The kitten is resting on a couch for Eve."],
+}
+
+
+class Crowded:
+    """An agent whose transcripts crowd each other, its index, and the image of it."""
+
+    def __init__(self, agent: Agent, reader: apsw.Connection) -> None:
+        self.agent, self.reader, self.kept = agent, reader, loaded(reader)
+
+    def search(self, question: str, corpus: Corpus, sessions: frozenset[str], *, from_image: bool) -> SearchAnswer:
+        """Search the transcripts of ``sessions``."""
+        return search(
+            self.agent,
+            question,
+            corpus=corpus,
+            sessions=sessions,
+            connection=self.reader,
+            embedder=EMBEDDER,
+            image=(lambda _: self.kept) if from_image else None,
+        )
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowded]:
+    folder = tmp_path_factory.mktemp("crowd")
+    for number, (key, said) in enumerate(CROWD.items()):
+        write_session(folder / "sessions", f"s{number}", [("user", text) for text in said], key=key)
+    agent = agent_over(
+        write_files(folder / "ws", {"MEMORY.md": "- The cat is called Tom.\n"}),
+        folder / "home",
+        settings={"embedder": {"name": "static"}},
+        sessions=folder / "sessions",
+    )
+    sync(agent)
+    with contextlib.closing(open_reader(agent.folders.index_db, vectors=True)) as opened:
+        yield Crowded(agent, opened)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.frozensets(st.sampled_from([*CROWD, "agent:main:nobody"])),
+    st.sampled_from(["feline naps upon a settee", "kitten couch", "gateway port", "part 7", "sofa"]),
+    st.sampled_from([Corpus.SESSIONS, Corpus.ALL]),
+)
+def test_tables_and_image_give_the_same_of_the_sessions_that_may_be_shown(
+    crowded: Crowded, sessions: frozenset[str], question: str, corpus: Corpus
+) -> None:
+    stored = crowded.search(question, corpus, sessions, from_image=False)
+    warm = crowded.search(question, corpus, sessions, from_image=True)
+    assert [hit.citation for hit in warm.hits] == [hit.citation for hit in stored.hits]
+    assert [hit.score for hit in warm.hits] == pytest.approx([hit.score for hit in stored.hits], abs=1e-5)
+    readable = {text for key in sessions & CROWD.keys() for text in CROWD[key]} | {"The cat is called Tom."}
+    assert {hit.entry.text for hit in stored.hits} <= readable
+
+
+@pytest.mark.parametrize("from_image", [False, True], ids=["tables", "image"])
+def test_a_crowd_of_lines_that_may_not_be_shown_can_not_empty_the_answer(crowded: Crowded, from_image: bool) -> None:
+    question = "feline naps upon a settee kitten couch resting"
+    hits = crowded.search(question, Corpus.SESSIONS, frozenset({OWN}), from_image=from_image).hits
+    assert hits[0].entry.text == "My cat sleeps on the sofa."
+
+
 def test_what_another_connection_wrote_is_added_without_loading_anew(agent: Agent, reader: apsw.Connection) -> None:
     before = loaded(reader)
     write_files(agent.workspace, {"memory/lamp.md": "- The lamp in the hall is broken.\n"})
@@ -124,6 +194,19 @@ def test_what_another_connection_wrote_is_added_without_loading_anew(agent: Agen
     assert after is not None
     assert after.revision > before.revision
     assert "The lamp in the hall is broken." in texts(agent, reader, after, "broken lamp")
+    assert_same_answers(agent, reader, after)
+
+
+def test_what_a_session_said_later_is_found_like_in_the_tables(
+    agent: Agent, reader: apsw.Connection, tmp_path: Path
+) -> None:
+    before = loaded(reader)
+    assert_same_answers(agent, reader, before)  # the scores of these words are known now
+    write_session(tmp_path / "sessions", "s1", [*TALK, ("assistant", "The crane and the gateway are for sale.")])
+    sync(agent)
+    after = image.refreshed(before, reader)
+    assert after is not None
+    assert len(after.columns) == len(before.columns) + 1
     assert_same_answers(agent, reader, after)
 
 

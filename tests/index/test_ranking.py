@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from recall_runtime.clock import parse_instant
@@ -177,6 +178,12 @@ def test_relevance_is_comparable_without_vectors_and_prefers_the_better_lane() -
     assert ranking.relevance(0.8, None) == 0.8
     assert ranking.relevance(0.2, 1.0) == pytest.approx(0.76)
     assert ranking.relevance(1.0, 0.2) == pytest.approx(0.76)
+
+
+def test_many_relevances_are_those_of_each_pair() -> None:
+    covered, meaning = np.array([0.2, 1.0, 0.0]), np.array([1.0, 0.2, 0.0])
+    pairs = zip(covered.tolist(), meaning.tolist(), strict=True)
+    assert ranking.relevances(covered, meaning).tolist() == [ranking.relevance(*pair) for pair in pairs]
 
 
 def test_text_that_only_repeats_the_question_answers_nothing() -> None:

@@ -2,7 +2,9 @@
 
 import json
 import string
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -13,6 +15,7 @@ from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError, SourceError
 from recall_runtime.index.embedders.static import StaticEmbedder
 from recall_runtime.index.hits import LaneState, SearchAnswer
+from recall_runtime.index.image import IndexImage, load
 from recall_runtime.index.reading import MAX_CHARACTERS, get
 from recall_runtime.index.search import search
 from recall_runtime.index.sync import sync
@@ -211,6 +214,76 @@ def test_untrusted_hits_are_framed_and_can_be_left_out(mixed: Agent) -> None:
     assert "memory/imports/codex/MEMORY.md" not in [hit.entry.path for hit in trusted.hits]
 
 
+RETIRED = "## Facts\n\n<!-- status: superseded -->\n- The pump is turquoise.\n"
+
+
+@pytest.mark.parametrize("mode", ["dreamline", "openclaw"])
+@pytest.mark.parametrize(
+    ("files", "question", "options", "reason"),
+    [
+        pytest.param({"a.md": "- The pump is red.\n"}, " ", {}, "The question is empty", id="no question"),
+        pytest.param({}, "turquoise", {}, "The index is empty", id="no index"),
+        pytest.param({"a.md": "- The pump is red.\n"}, "?!", {}, "holds no word", id="no word"),
+        pytest.param(
+            {"a.md": "- The pump is red.\n"}, "turquoise", {}, "Nothing that may be shown here holds", id="no such word"
+        ),
+        pytest.param({"gone.md": "- The pump is turquoise.\n"}, "turquoise", {}, "files that are gone", id="gone"),
+        pytest.param(
+            {"imports/a.md": "- The pump is turquoise.\n"},
+            "turquoise",
+            {"include_untrusted": False},
+            "not to be shown here hold a word",
+            id="a stranger's text that is left out",
+        ),
+        pytest.param({"../MEMORY.md": RETIRED}, "turquoise", {}, "retired or not", id="a retired entry"),
+    ],
+)
+def test_why_there_is_nothing_is_true(
+    tmp_path: Path, files: dict[str, str], question: str, options: dict[str, Any], reason: str, mode: str
+) -> None:
+    workspace = write_files(tmp_path / "ws" / "memory", files).parent
+    agent = agent_over(workspace, tmp_path / "home", settings={"search": {"mode": mode}})
+    sync(agent)
+    (workspace / "memory" / "gone.md").unlink(missing_ok=True)
+    answer = search(agent, question, **options)
+    assert answer.hits == ()
+    assert reason in (answer.notice or "")
+
+
+def test_a_score_that_is_too_low_is_named_as_a_reason(tmp_path: Path) -> None:
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/a.md": "- The pump is turquoise.\n"}), tmp_path / "home")
+    sync(agent)
+    answer = search(agent, "turquoise zebra quagga okapi", min_score=1.0)
+    assert (answer.hits, "minimum score 1" in (answer.notice or "")) == ((), True)
+
+
+@pytest.mark.parametrize("mode", ["dreamline", "openclaw"])
+@pytest.mark.parametrize("image", [None, load], ids=["tables", "image"])
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        pytest.param("DREAMS.md", "- The garden pump is turquoise, sweep {n}.", id="our own report"),
+        pytest.param("memory/dreaming/rem/2026-03-19.md", "- The garden pump is turquoise {n}.", id="a report's file"),
+        pytest.param("memory/imports/web.md", "- The garden pump is turquoise {n}.", id="a stranger's text"),
+        pytest.param(
+            "memory/2026-03-19.md", "- Garden pump: turquoise {n} <!-- expires: 2026-03-19 -->", id="what is over"
+        ),
+    ],
+)
+def test_what_may_not_be_injected_takes_no_place_from_what_may(
+    tmp_path: Path, path: str, line: str, image: Callable[[apsw.Connection], IndexImage | None] | None, mode: str
+) -> None:
+    told = "- After long talks with the neighbours the pump in the garden behind the house became a turquoise one.\n"
+    better = "".join(line.format(n=n) + "\n" for n in range(40))
+    workspace = write_files(tmp_path / "ws", {"memory/2026-01-10.md": told, path: better})
+    agent = agent_over(workspace, tmp_path / "home", settings={"search": {"mode": mode}})
+    sync(agent)
+    asked = "garden pump turquoise"
+    assert "memory/2026-01-10.md" not in [hit.entry.path for hit in search(agent, asked, max_results=3).hits]
+    found = search(agent, asked, max_results=3, injectable=True, image=image)
+    assert [hit.entry.path for hit in found.hits] == ["memory/2026-01-10.md"]
+
+
 def test_the_corpus_decides_between_memory_and_transcripts(mixed: Agent) -> None:
     tiers = {corpus: {hit.entry.tier for hit in search(mixed, "vault", corpus=corpus).hits} for corpus in Corpus}
     assert tiers[Corpus.SESSIONS] == {"sessions"}
@@ -272,16 +345,15 @@ def test_the_original_mode_is_a_switch(tmp_path: Path) -> None:
 
 
 def test_a_given_reader_and_embedder_are_used_and_left_open(semantic: Agent) -> None:
-    from recall_runtime.index.vectors import load_matrix
     from recall_runtime.storage.connection import open_reader
 
     reader = open_reader(semantic.folders.index_db, vectors=True)
-    matrix = load_matrix(reader)
     cold = search(semantic, "kitten on the couch")
-    warm = search(semantic, "kitten on the couch", connection=reader, embedder=StaticEmbedder(), matrix=matrix)
+    warm = search(semantic, "kitten on the couch", connection=reader, embedder=StaticEmbedder())
     assert [(hit.citation, round(hit.score, 5)) for hit in warm.hits] == [
         (hit.citation, round(hit.score, 5)) for hit in cold.hits
     ]
+    assert list(reader.execute("SELECT 1")) == [(1,)]
     reader.close()
 
 
@@ -310,8 +382,24 @@ def test_a_window_is_120_lines_and_says_where_to_go_on(pages: Agent) -> None:
 
 def test_a_window_is_bounded_and_a_long_line_does_not_block_the_way(pages: Agent) -> None:
     window = get(pages, "memory/wide.md")
-    assert (len(window.text), window.cut, window.next_line) == (MAX_CHARACTERS, True, 2)
+    assert (len(window.text), window.cut, window.next_line) == (MAX_CHARACTERS, True, 1)
     assert get(pages, "memory/wide.md", from_line=2).text == "end"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 30_000), st.sampled_from("xé\U0001f469\u200d")), max_size=6))
+def test_going_on_where_a_window_says_reads_every_character_once(pages: Agent, lines: list[tuple[int, str]]) -> None:
+    content = "".join(f"{sign * length}\n" for length, sign in lines)
+    write_files(pages.workspace, {"memory/any.md": content})
+    read, at_line, at_character = "", 1, 1
+    for _ in range(60):
+        window = get(pages, "memory/any.md", from_line=at_line, from_character=at_character)
+        assert len(window.text) <= MAX_CHARACTERS
+        read += window.text + ("" if window.cut else "\n")
+        if window.next_line is None:
+            break
+        at_line, at_character = window.next_line, window.next_character
+    assert read.rstrip("\n") == content.rstrip("\n")
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,18 @@ def test_what_is_about_another_subject_is_put_back_and_a_likely_value_comes_forw
     assert scores == pytest.approx([0.5 * subjects.FOREIGN, 0.5, 0.5 + subjects.SHAPE_SHARE])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(row(1, "=jobs.#", origin="untrusted"), id="a stranger's text"),
+        pytest.param(row(1, "=jobs.#", substance=0.7), id="a routine line"),
+    ],
+)
+def test_a_value_that_nobody_stated_does_not_come_forward(line: tuple[Any, ...]) -> None:
+    subject = Subject(shapes={"=jobs.#": 1.0}, about=np.array([1]))
+    assert subject.applied(stacked([line]), np.array([0.5])).tolist() == [0.5]
+
+
 def test_a_question_without_a_known_subject_is_left_as_it_is() -> None:
     found = stacked([row(1), row(2, "=jobs.#")])
     assert Subject().applied(found, np.array([0.1, 0.2])).tolist() == [0.1, 0.2]
@@ -123,7 +135,7 @@ def test_a_question_for_the_past_gets_the_oldest_first() -> None:
     "newer",
     [
         pytest.param(row(3, "=jobs.#", origin="untrusted"), id="an untrusted line must not displace a fact"),
-        pytest.param(row(3, "=jobs.#", substance=0.5), id="an echo or a routine line is no statement"),
+        pytest.param(row(3, "=jobs.#", substance=0.7), id="a routine line is no statement"),
         pytest.param(row(3, "=jobs.# =port_#"), id="two values: nobody knows which matter it is"),
         pytest.param(row(3, "=ff_#"), id="another matter"),
         pytest.param(row(3), id="no value"),

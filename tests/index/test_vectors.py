@@ -21,6 +21,7 @@ QUERY = np.array(GIVEN["query"], dtype=np.float32)
 IDS = {row["id"]: number for number, row in enumerate(GIVEN["rows"], start=1)}
 TRUSTED = VectorFilter(origin_classes=frozenset({OriginClass.OWNER, OriginClass.AGENT}))
 EVERYTHING = VectorFilter()
+READABLE = VectorFilter(tiers=frozenset({Tier.SESSIONS}), session_entries=tuple(range(1, 3_000, 7)))
 
 
 def row_of(given: dict[str, Any]) -> VectorRow:
@@ -162,7 +163,7 @@ def test_the_file_of_the_extension_is_read_alike_without_it(tmp_path: Path) -> N
     without = open_writer(tmp_path / "index.sqlite", vectors=False)
     matrix = vectors.load_matrix(without)
     query = unit_rows(generator.normal(size=(1, 16)).astype(np.float32))[0]
-    for wanted in (EVERYTHING, TRUSTED, VectorFilter(tiers=frozenset({Tier.CURATED}), with_superseded=True)):
+    for wanted in (EVERYTHING, TRUSTED, VectorFilter(tiers=frozenset({Tier.CURATED}), with_superseded=True), READABLE):
         native = vectors.nearest(writer, query, 20, wanted)
         scanned = vectors.nearest(without, query, 20, wanted)
         assert [item.entry_id for item in native] == [item.entry_id for item in scanned]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recall_runtime.curated.compose import cap_snippet, entry_line
 from recall_runtime.notes.annotations import strip_annotations
 from recall_runtime.notes.blocks import BlockKind, read_note
-from recall_runtime.notes.conditions import ActionSense, conditions_of, mark_of, marks_for, split_marks
+from recall_runtime.notes.conditions import ActionSense, conditions_of, mark_of, split_marks
 from recall_runtime.notes.curated import parse_curated
 from recall_runtime.notes.statements import statements_of
 from recall_runtime.records import Anchor, Annotations
@@ -194,6 +194,7 @@ def test_any_text_is_read_without_an_error_and_splitting_loses_nothing(text: str
     st.dates(),
 )
 def test_marks_are_read_back(condition: str, expires: dt.date) -> None:
-    found = conditions_of("The gate is open." + marks_for(condition, expires))
+    mark = mark_of(f"condition: {condition}")
+    found = conditions_of(f"The gate is open. {mark} (expires: {expires.isoformat()})")
     assert found.expires == expires
     assert found.condition is not None

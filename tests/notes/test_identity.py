@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from recall_runtime.notes.identity import (
     claim_id,
     normalise,
-    openclaw_claim_hash,
     pattern,
     query_hash,
     same_claim,
@@ -56,14 +55,6 @@ def test_facts_of_case_07_that_differ_by_a_sign_stay_apart(pair: list[int]) -> N
 )
 def test_leads_are_no_part_of_a_claim(dressed: str, plain: str) -> None:
     assert claim_id(dressed) == claim_id(plain)
-
-
-@pytest.mark.parametrize(
-    ("text", "digest"),
-    [("Keep the gateway  on loopback.", "0aa24a74ca96"), ("- Keep the gateway  on loopback.", "6d6bda261b3c")],
-)
-def test_worked_claim_hashes_of_openclaw(text: str, digest: str) -> None:
-    assert openclaw_claim_hash(text) == digest
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,18 @@ def test_index_and_question_agree(text: str) -> None:
 def test_questions_in_every_direction_of_writing(question: str, line: int) -> None:
     lines = (CASES / "10-emoji-rtl/MEMORY.md").read_text(encoding="utf-8").split("\n")
     assert set(query_terms(question)) & set(index_text(lines[line - 1]).split(" "))
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [("buy", "bought"), ("Where did she go", "she went"), ("child", "children"), ("who will speak", "Anna spoke")],
+)
+def test_an_irregular_form_is_found_by_its_base_form(question: str, note: str) -> None:
+    assert set(query_terms(question)) & set(index_text(note).split())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("led", "lead"), ("bit", "bite"), ("told", "tell"), ("wound", "wind"), ("lives", "life")]
+)
+def test_a_form_that_is_more_often_another_word_stands_for_itself(one: str, other: str) -> None:
+    assert index_text(one) != index_text(other)

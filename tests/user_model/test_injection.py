@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recall_runtime.text.similarity import containment
 from recall_runtime.user_model.contract import directives, standing
-from recall_runtime.user_model.injection import applies_now, injectable
+from recall_runtime.user_model.injection import best_within, injectable
 from recall_runtime.user_model.requests import directive_from, is_one_off
 from recall_runtime.user_model.update import set_directive
 
@@ -44,14 +44,15 @@ def test_the_newest_come_first_when_not_all_fit() -> None:
     assert injectable(data, 30).text == "- Always answer in German."
 
 
-def test_applies_now_is_bounded_and_chosen_by_the_scorer() -> None:
+def test_what_applies_now_is_bounded_and_chosen_by_the_scores() -> None:
     data = user_file("Prefer window seats.", "Always answer in German.", "Never schedule calls before 9.")
-    found = directives(data)
-    chosen = applies_now(found, "please schedule calls for Monday", containment)
-    assert [directive.text for directive in chosen] == ["Never schedule calls before 9."]
-    assert len(applies_now(found, "x", lambda *_: 1.0, max_directives=2)) == 2
-    assert applies_now(found, "x", lambda *_: 1.0, max_characters=10) == ()
-    assert applies_now(found, "x", lambda *_: 0.0) == ()
+    found = standing(directives(data))
+    scored = [(containment(directive.text, "please schedule calls for Monday"), directive) for directive in found]
+    assert [directive.text for directive in best_within(scored)] == ["Never schedule calls before 9."]
+    everything = [(1.0, directive) for directive in found]
+    assert len(best_within(everything, max_directives=2)) == 2
+    assert best_within(everything, max_characters=10) == ()
+    assert best_within((0.0, directive) for directive in found) == ()
 
 
 VERSIONS = [

@@ -106,9 +106,7 @@ class MiniLmEmbedder:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             session = onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
             tokenizer = BertWordPieceTokenizer(str(self._vocabulary), lowercase=True)
-        except (
-            Exception
-        ) as error:  # both raise bare Exceptions; ImportError: a broken library
+        except Exception as error:  # both raise bare Exceptions; ImportError: a broken library
             raise EmbedderError(
                 f"The files of embedder minilm can't be read ({error})", "Run `pip install dreamline[minilm]` again."
             ) from error

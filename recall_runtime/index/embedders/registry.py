@@ -8,17 +8,23 @@ from collections.abc import Callable
 
 from recall_runtime.config import EmbedderSettings
 from recall_runtime.errors import EmbedderError
-from recall_runtime.index.embedders.e5 import E5Embedder
-from recall_runtime.index.embedders.minilm import MiniLmEmbedder
 from recall_runtime.index.embedders.protocol import Embedder
-from recall_runtime.index.embedders.remote import RemoteEmbedder
 from recall_runtime.index.embedders.static import StaticEmbedder
 
-_LOCAL: dict[str, Callable[[], Embedder]] = {
-    "static": StaticEmbedder,
-    "minilm": MiniLmEmbedder,
-    "e5": E5Embedder,
-}
+
+def _minilm() -> Embedder:
+    from recall_runtime.index.embedders.minilm import MiniLmEmbedder
+
+    return MiniLmEmbedder()
+
+
+def _e5() -> Embedder:
+    from recall_runtime.index.embedders.e5 import E5Embedder
+
+    return E5Embedder()
+
+
+_LOCAL: dict[str, Callable[[], Embedder]] = {"static": StaticEmbedder, "minilm": _minilm, "e5": _e5}
 _BEST_FIRST = ("minilm", "static")  # e5 is for other languages; choosing it is the user's knowledge
 
 
@@ -31,7 +37,11 @@ def resolve(settings: EmbedderSettings) -> Embedder | None:
     if settings.name == "none":
         return None
     local = _LOCAL.get(settings.name)
-    return local() if local else RemoteEmbedder(settings)
+    if local:
+        return local()
+    from recall_runtime.index.embedders.remote import RemoteEmbedder
+
+    return RemoteEmbedder(settings)
 
 
 def best_installed() -> str:
