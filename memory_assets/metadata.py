@@ -9,7 +9,6 @@ from typing import Any
 
 AGENT_TAG = "dreamline/agent"
 SWEEP_TAG = "dreamline/sweep"
-NOW_TAG = "dreamline/now"
 STATE_TAG = "dreamline/status"
 SIGNATURE_TAG = "dreamline/signature"
 

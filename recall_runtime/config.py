@@ -9,9 +9,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from recall_runtime.errors import ConfigError
+from recall_runtime.paths import require_agent_id
 from recall_runtime.sections import Range, Section
 
 if TYPE_CHECKING:
@@ -152,6 +153,13 @@ class TriggerSettings(Section):
 
 
 @dataclass(frozen=True)
+class IntentSettings(Section):
+    """Standing intents. ``vector_trigger``: one also fires on a message that means its words (local embedders only)."""
+
+    vector_trigger: bool = False
+
+
+@dataclass(frozen=True)
 class RecallSettings(Section):
     """Lane 2: the bounded model recall (openclaw-algorithms 15.1)."""
 
@@ -222,6 +230,7 @@ class Settings(Section):
     dreaming: DreamingSettings = DreamingSettings()
     model: ModelSettings = ModelSettings()
     triggers: TriggerSettings = TriggerSettings()
+    intents: IntentSettings = IntentSettings()
     recall: RecallSettings = RecallSettings()
     bootstrap: BootstrapSettings = BootstrapSettings()
     flush: FlushSettings = FlushSettings()
@@ -232,38 +241,53 @@ def load_settings(home: Path, agent_id: str, environ: Mapping[str, str] | None =
     """Read the settings of ``agent_id``: the file's top level, its ``[agents.<id>]`` table, then the environment.
 
     Raises:
-        ConfigError: the file is no TOML, a key is unknown, or a value is out of range.
+        ConfigError: the file is no TOML, a key is unknown, or a value is out of range; it names the file or variable.
     """
     path = home / CONFIG_FILE
     tree = _read_tree(path)
-    agents = tree.pop("agents", {})
+    agents = _agents_in(tree, path)
+    tree.pop("agents", None)
     _merge(tree, agents.get(agent_id, {}))
-    _merge(tree, _from_environment(os.environ if environ is None else environ))
+    variables = _variables(os.environ if environ is None else environ)
+    _merge(tree, _from_environment(variables))
     try:
         return Settings.model_validate(tree)
     except ValueError as error:  # pydantic's, which is imported only for what is not plainly right
-        raise _as_config_error(error, path) from error  # type: ignore[arg-type]  # ditto
+        raise _as_config_error(error, path, variables) from error  # type: ignore[arg-type]  # ditto
 
 
 def configured_agents(home: Path) -> tuple[str, ...]:
     """Return the agents of a state folder: ``main``, unless only ``[agents.<id>]`` tables name workspaces, then those.
 
     Raises:
-        ConfigError: the file is no TOML.
+        ConfigError: the file is no TOML, or what it says of agents are no tables.
     """
-    tree = _read_tree(home / CONFIG_FILE)
-    agents = tree.get("agents", {})
-    named = tuple(agents) if isinstance(agents, dict) else ()
+    path = home / CONFIG_FILE
+    tree = _read_tree(path)
+    named = tuple(_agents_in(tree, path))
     return named if named and "workspace" not in tree else tuple(dict.fromkeys(("main", *named)))
 
 
 def _read_tree(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise ConfigError(f"{path} can't be read as TOML ({error})", "Correct the file.") from error
+
+
+def _agents_in(tree: Mapping[str, Any], path: Path) -> Mapping[str, Mapping[str, Any]]:
+    agents = tree.get("agents", {})
+    if not isinstance(agents, Mapping):
+        raise ConfigError(f"{path}: setting 'agents' is no table", "Write [agents.NAME] and its settings below.")
+    for name, table in agents.items():
+        require_agent_id(name)
+        if not isinstance(table, Mapping):
+            raise ConfigError(
+                f"{path}: setting 'agents.{name}' is no table", f"Write [agents.{name}] and its settings below."
+            )
+    return agents
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
@@ -274,12 +298,55 @@ def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for name, value in environ.items():
+_Place = tuple[str, ...]  # names of sections, and of a setting in the last
+
+
+def _variables(environ: Mapping[str, str]) -> dict[_Place, tuple[str, Any]]:
+    """Return the variables that are settings, by what they set: name and value.
+
+    Raises:
+        ConfigError: two set the same, or a list or table can't be read.
+    """
+    found: dict[_Place, tuple[str, Any]] = {}
+    for name, text in sorted(environ.items()):
         if not name.startswith(_ENV_PREFIX) or name in _NOT_SETTINGS:
             continue
-        *sections, key = name.removeprefix(_ENV_PREFIX).lower().split("__")
+        place = tuple(name.removeprefix(_ENV_PREFIX).lower().split("__"))
+        found[place] = name, _value_of(name, text, _kind_at(place))
+    for place, (name, _) in found.items():
+        for size in range(1, len(place)):
+            if place[:size] in found:
+                raise ConfigError(f"{found[place[:size]][0]} and {name} set the same", "Remove one of the variables.")
+    return found
+
+
+def _value_of(name: str, text: str, kind: Any) -> Any:
+    """Return what a variable says: a list with commas or as in TOML, a table as in TOML, else its text."""
+    written = text.strip()
+    if get_origin(kind) not in (tuple, dict):
+        return text
+    if not written.startswith(("[", "{")) and get_origin(kind) is tuple:
+        return [item.strip() for item in written.split(",") if item.strip()]
+    try:
+        return tomllib.loads(f"value = {written}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{name} can't be read as TOML ({error})", "Correct the variable.") from error
+
+
+def _kind_at(place: _Place) -> Any:
+    """Return the type of the setting at ``place``, or ``None`` when there is none."""
+    kind: Any = Settings
+    for name in place:
+        if isinstance(kind, type) and issubclass(kind, Section):
+            kind = next((known.type for known in fields(kind) if known.name == name), None)  # type: ignore[arg-type]  # a dataclass
+        else:
+            kind = get_args(kind)[1] if get_origin(kind) is dict else None
+    return kind
+
+
+def _from_environment(variables: Mapping[_Place, tuple[str, Any]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for (*sections, key), (_, value) in variables.items():
         node = tree
         for section in sections:
             node = node.setdefault(section, {})
@@ -287,15 +354,25 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return tree
 
 
-def _as_config_error(error: "ValidationError", path: Path) -> ConfigError:
+def _as_config_error(error: "ValidationError", path: Path, variables: Mapping[_Place, tuple[str, Any]]) -> ConfigError:
     import difflib
 
     first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    place = tuple(str(part) for part in first["loc"])
+    where = ".".join(place)
+    said_by = next((name for set_at, (name, _) in variables.items() if _concerns(place, set_at)), str(path))
     if first["type"] == "unexpected_keyword_argument":
         near = difflib.get_close_matches(where, _known_keys(Settings), n=1, cutoff=0.0)
-        return ConfigError(f"{path}: unknown setting {where!r}", f"Did you mean {near[0]!r}?" if near else "Remove it.")
-    return ConfigError(f"{path}: setting {where!r} is wrong ({first['msg']})", "Correct the value.")
+        return ConfigError(
+            f"{said_by}: unknown setting {where!r}", f"Did you mean {near[0]!r}?" if near else "Remove it."
+        )
+    return ConfigError(f"{said_by}: setting {where!r} is wrong ({first['msg']})", "Correct the value.")
+
+
+def _concerns(place: _Place, set_at: _Place) -> bool:
+    """Whether a fault at ``place`` is of what was set at ``set_at``: it, something in it, or a section it is in."""
+    shared = min(len(place), len(set_at))
+    return place[:shared] == set_at[:shared]
 
 
 def _known_keys(section: type[Any], prefix: str = "") -> list[str]:

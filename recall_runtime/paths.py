@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from recall_runtime.errors import ConfigError
 from recall_runtime.vocabulary import Tier
 
 MEMORY_FILE = "MEMORY.md"
@@ -22,6 +23,7 @@ MACHINE_FOLDER = "memory/.dreams"
 IMPORTS_FOLDER = "memory/imports"
 SESSIONS_PREFIX = "sessions"
 
+_AGENT_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _DATED = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[-_ ][^/]*)?\.md", re.IGNORECASE)
 
 
@@ -106,14 +108,34 @@ def tier_of(path: str) -> Tier | None:
     return _TIERS.get(kind_of(path))
 
 
+def require_agent_id(agent_id: str) -> None:
+    """Refuse a name that would lead out of the state folder, or be read otherwise on another system.
+
+    Raises:
+        ConfigError: ``agent_id`` is no such name.
+    """
+    if not _AGENT_ID.fullmatch(agent_id) or ".." in agent_id:
+        raise ConfigError(
+            f"{agent_id!r} is no name for an agent",
+            "Use letters A-Z, digits, '.', '_' and '-', and begin with neither dot nor dash.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class AgentFolders:
-    """All places of one agent: its workspace, its transcripts, its state."""
+    """All places of one agent: its workspace, its transcripts, its state.
+
+    Raises:
+        ConfigError: ``agent_id`` would lead out of the state folder.
+    """
 
     home: Path
     agent_id: str
     workspace: Path
     sessions: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_agent_id(self.agent_id)
 
     @property
     def agent_home(self) -> Path:

@@ -107,7 +107,6 @@ def consolidation_counts(curated: ConsolidationReport) -> dict[str, Any]:
         "conflicts_for_the_owner": len(curated.conflicts),
         "problems": len(curated.problems),
         "model_calls": curated.model_calls,
-        "writes_recovered": len(curated.recovered),
     }
 
 

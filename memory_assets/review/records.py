@@ -122,8 +122,7 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class ReviewResult:
-    """Which files changed (workspace-relative), what could not be written and why, and who wrote the diary entry."""
+    """Which files changed (workspace-relative), what could not be written and why."""
 
     changed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    diary_author: str | None = None

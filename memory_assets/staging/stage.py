@@ -99,11 +99,11 @@ def settle_groups(state: apsw.Connection, touched: Iterable[str], new: Iterable[
     touched = set(touched)
     claims.settle(state, touched)
     grouping.link(state, new, threshold=threshold)
-    reopened = reopening.reopen(state, roots_of(state, touched))
+    roots = roots_of(state, touched)
+    reopened = reopening.reopen(state, roots)
     claims.settle(state, reopened)
-    touched.update(reopened)
-    grouping.inherit(state, touched)
-    return len(claims.withdraw(state, roots_of(state, touched)))
+    grouping.inherit(state, touched.union(reopened))
+    return len(claims.withdraw(state, roots))
 
 
 def roots_of(state: apsw.Connection, claim_ids: Iterable[str]) -> set[str]:

@@ -67,7 +67,7 @@ def add_command(
     return parser
 
 
-def add_group(commands: Commands, after: argparse.ArgumentParser, name: str, summary: str) -> Commands:
+def add_group(commands: Commands, name: str, summary: str) -> Commands:
     """Add the command ``name`` that has commands of its own; return their registry."""
     parser = commands.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".")
     return parser.add_subparsers(dest=f"{name}_command", metavar="COMMAND", required=True)

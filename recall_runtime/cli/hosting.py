@@ -22,7 +22,7 @@ HTTP_PORT = 8765
 
 def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     """Add the commands of this group."""
-    serve = add_group(commands, after, "serve", "serve the tools to agents on this machine")
+    serve = add_group(commands, "serve", "serve the tools to agents on this machine")
     parser = add_command(serve, after, "mcp", serve_mcp, "serve MCP over standard input and output")
     parser.add_argument("--http", action="store_true", help="streamable HTTP on 127.0.0.1 instead, behind a token")
     parser.add_argument("--port", type=count, default=MCP_PORT, metavar="N", help="port of --http; 0 for any")

@@ -5,6 +5,7 @@ Does not belong here: ranking and sync (``recall_runtime.index``), counting what
 """
 
 import argparse
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -36,12 +37,18 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-results", type=positive, metavar="N", help="at most so many hits")
     parser.add_argument("--min-score", type=share, metavar="X", help="leave out hits below this relevance, 0 to 1")
     parser.add_argument("--corpus", choices=("memory", "sessions", "all"), default="memory", help="what is searched")
-    parser.add_argument("--session", metavar="KEY", help="session that asks: makes this an interactive recall")
+    parser.add_argument(
+        "--session", metavar="KEY", help="session that asks: it sees what it may, and the recall is recorded"
+    )
+    parser.add_argument("--sender", metavar="ID", help="who speaks in that session, as the host has authenticated them")
 
     parser = add_command(commands, after, "get", get, "show lines of a memory file")
     parser.add_argument("path", metavar="PATH", help="file in the workspace, such as memory/2026-05-01.md")
     parser.add_argument("--from", dest="from_line", type=positive, default=1, metavar="N", help="first line, from 1")
     parser.add_argument("--lines", type=positive, metavar="N", help="number of lines")
+    parser.add_argument(
+        "--from-character", type=positive, default=1, metavar="N", help="first character of the first line, from 1"
+    )
 
 
 def status(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
@@ -89,7 +96,7 @@ def _synced(report: "SyncReport") -> Iterator[str]:
 
 
 def search(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
-    """Answer a question; with a session, record that the answer was shown."""
+    """Answer a question of the operator, who sees all, or of a session, which sees what it may."""
     from recall_runtime.index.search import search as find
     from recall_runtime.vocabulary import Corpus
 
@@ -100,16 +107,38 @@ def search(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         max_results=arguments.max_results,
         min_score=arguments.min_score,
         corpus=Corpus(arguments.corpus),
+        sessions=_readable_by(agent, arguments),
     )
     exit_code = 1 if answer.error else 0
     return Reply(plain(answer), _hits(answer), exit_code, _recording(agent, arguments, answer))
 
 
-def _recording(agent: "Agent", arguments: argparse.Namespace, answer: "SearchAnswer") -> Callable[[], object] | None:
-    """Return what writes the recall down, after the answer was shown; nothing without a session."""
-    if not arguments.session:
+def _readable_by(agent: "Agent", arguments: argparse.Namespace) -> frozenset[str] | None:
+    """Return the sessions whose transcripts the asking session may see; ``None``, all of them, without one.
+
+    Raises:
+        RefusedError: the session may not see memory.
+    """
+    if arguments.session is None:
         return None
+    from recall_runtime.recall.visibility import access_of, readable_sessions, require_may_ask
+    from recall_runtime.storage.binding import read_own_index
+
+    require_may_ask(access_of(agent, arguments.session, arguments.sender))
+    with contextlib.closing(read_own_index(agent.folders)) as reader:
+        return readable_sessions(agent, reader)[0]
+
+
+def _recording(agent: "Agent", arguments: argparse.Namespace, answer: "SearchAnswer") -> Callable[[], object] | None:
+    """Return what writes the recall down, after the answer was shown; only an interactive session's is recorded."""
+    if arguments.session is None:
+        return None
+    from recall_runtime.provenance.sessions import parse_session_key
     from recall_runtime.signals.recalls import record_recall
+    from recall_runtime.vocabulary import SessionKind
+
+    if parse_session_key(arguments.session).kind is not SessionKind.INTERACTIVE:
+        return None
 
     return functools.partial(
         record_recall,
@@ -146,7 +175,7 @@ def get(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
     """Show a window of a memory file."""
     from recall_runtime.index.reading import get as read
 
-    window = read(invocation.open(), arguments.path, arguments.from_line, arguments.lines)
+    window = read(invocation.open(), arguments.path, arguments.from_line, arguments.lines, arguments.from_character)
     return Reply(plain(window), _window(window))
 
 
@@ -154,4 +183,5 @@ def _window(window: "Window") -> Iterator[str]:
     for number, line in enumerate(window.text.split("\n"), start=window.start_line):
         yield f"{number:>5}  {line}"
     if window.next_line:
-        yield f"… {window.total_lines} lines; go on with --from {window.next_line}"
+        inside = f" --from-character {window.next_character}" if window.cut else ""
+        yield f"… {window.total_lines} lines; go on with --from {window.next_line}{inside}"

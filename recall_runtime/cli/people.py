@@ -45,7 +45,7 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser = add_command(commands, after, "asof", asof, "show the curated files as of the end of a day")
     parser.add_argument("day", type=day, metavar="DAY", help="such as 2026-05-31, in the zone of the workspace")
 
-    user = add_group(commands, after, "user", "the directives of USER.md")
+    user = add_group(commands, "user", "the directives of USER.md")
     parser = add_command(user, after, "list", user_list, "list the directives")
     parser.add_argument("--all", action="store_true", help="superseded ones too")
     parser = add_command(user, after, "set", user_set, "make a directive the one that holds on its matter")
@@ -55,7 +55,7 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="the directive that holds now")
     add_command(user, after, "lint", user_lint, "check the file against its contract")
 
-    intent = add_group(commands, after, "intent", "standing intents: what to be reminded of when something comes up")
+    intent = add_group(commands, "intent", "standing intents: what to be reminded of when something comes up")
     parser = add_command(intent, after, "add", intent_add, "make a standing intent")
     parser.add_argument("description", metavar="TEXT", help="what to be reminded of")
     parser.add_argument("--when", action="append", required=True, metavar="WORDS", help="words that bring it up")
@@ -63,6 +63,8 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-fires", type=positive, default=3, metavar="N", help="how often at most")
     parser.add_argument("--expires", type=instant, metavar="ISO", help="when it ends (default: in 90 days)")
     parser = add_command(intent, after, "list", intent_list, "list the intents")
+    parser = add_command(intent, after, "give-back", intent_give_back, "take back the fires of a reply never given")
+    parser.add_argument("fired", metavar="FIRED", help="`fired` of `turn --json`, as JSON")
     parser = add_command(intent, after, "cancel", intent_cancel, "cancel an intent")
     parser.add_argument("intent", metavar="ID", help="its id, see `intent list`")
 
@@ -226,6 +228,25 @@ def intent_cancel(invocation: Invocation, arguments: argparse.Namespace) -> Repl
         if not cancel(state, arguments.intent, agent.clock.now_ms()):
             raise RefusedError(f"No live intent {arguments.intent!r}", "Take the id from `dreamline intent list`.")
     return Reply({"intent_id": arguments.intent, "status": "cancelled"}, [f"{arguments.intent}: cancelled"])
+
+
+def intent_give_back(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
+    """Give the fires of one turn back; those of a later turn stay."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from recall_runtime.errors import RefusedError
+    from recall_runtime.hosts.arguments import Fire
+    from recall_runtime.hosts.intent_tool import give_back_fires
+    from recall_runtime.storage.schema import open_state
+
+    try:
+        fired = TypeAdapter(tuple[Fire, ...]).validate_json(arguments.fired)
+    except ValidationError as error:
+        raise RefusedError("These are no fires of a turn", "Hand over `fired` of `turn --json` as it is.") from error
+    agent = invocation.open()
+    with contextlib.closing(open_state(agent.folders.state_db)) as state:
+        restored = give_back_fires(state, fired)
+    return Reply({"given_back": restored}, [f"{restored} of {len(fired)} given back"])
 
 
 def _intent_data(intent: "StandingIntent") -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Commands of the pipeline: the only module of ring 1 that reaches ``memory_assets``, and only when one of them runs.
 
-Belongs here: ``dream``, ``promote``, ``backfill``, ``undo``, ``asof``, ``explain``, ``trace``, ``query``, ``ui``.
-Does not belong here: decisions about memory, Dagster or DuckDB calls (``memory_assets`` makes them).
+Belongs here: ``dream``, ``promote``, ``backfill``, ``explain``, ``trace``, ``query``, ``ui``.
+Does not belong here: decisions about memory, Dagster or DuckDB calls (``memory_assets`` makes them), commands that need
+no pipeline, such as ``undo`` (``cli.people``).
 """
 
 import argparse

@@ -130,6 +130,7 @@ def _data(result: "TurnResult") -> dict[str, object]:
             }
             for file in result.files
         ],
+        "fired": result.fires,
         "elapsed_ms": round(result.elapsed_ms, 3),
     }
 

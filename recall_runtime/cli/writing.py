@@ -29,7 +29,7 @@ def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
     parser.add_argument("--supersedes", metavar="KEY", help="lineage key of what this line replaces")
     parser.add_argument("--path", metavar="PATH", help="note below memory/ (default: today's)")
 
-    flush = add_group(commands, after, "flush", "save what a conversation holds before it is compacted")
+    flush = add_group(commands, "flush", "save what a conversation holds before it is compacted")
     parser = add_command(flush, after, "plan", flush_plan, "say whether a flush is due, and how it is done")
     _session(parser)
     parser.add_argument("--context-window", type=positive, default=200_000, metavar="N", help="tokens of the model")

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from recall_runtime.intents.lifecycle import IntentStatus
+from recall_runtime.intents.matching import MAX_FIRED
 from recall_runtime.intents.scopes import Scope, SenderScope
 from recall_runtime.intents.store import (
     DEFAULT_COOLDOWN_SECONDS,
@@ -47,6 +48,7 @@ class GetArguments(Arguments):
     path: str = Field(min_length=1, max_length=1_000, description="file in the workspace, such as memory/2026-05-01.md")
     from_line: _Large = Field(default=1, description="first line, from 1")
     lines: _Large | None = Field(default=None, description="number of lines; 120 when not given")
+    from_character: _Large = Field(default=1, description="first character of the first line, from 1")
 
 
 class HistoryArguments(Arguments):
@@ -58,10 +60,18 @@ class HistoryArguments(Arguments):
     after: int = Field(default=4, ge=0, le=20, description="messages after it")
 
 
+class Fire(Arguments):
+    """One fire of a turn, as ``turn`` gave it. Instants in milliseconds UTC."""
+
+    id: str = Field(min_length=1, max_length=MAX_ID)
+    fired_at: int = Field(ge=0, le=2**53)
+    previous_fired_at: int | None = Field(default=None, ge=0, le=2**53)
+
+
 class IntentArguments(Arguments):
     """Standing intents: what to bring up when something is talked about. Clock times belong to a scheduled task."""
 
-    action: Literal["create", "list", "cancel"]
+    action: Literal["create", "list", "cancel", "give_back"]
     description: str | None = Field(default=None, max_length=MAX_DESCRIPTION, description="create: what to bring up")
     trigger_keywords: tuple[Annotated[str, Field(max_length=MAX_KEYWORD)], ...] = Field(
         default=(), max_length=MAX_KEYWORDS, description="create: entries of words; all words of one entry must occur"
@@ -73,6 +83,9 @@ class IntentArguments(Arguments):
     cooldown_seconds: int = Field(default=DEFAULT_COOLDOWN_SECONDS, ge=0, le=10**9, description="create: least pause")
     status: IntentStatus | None = Field(default=None, description="list: only these")
     id: str | None = Field(default=None, max_length=MAX_ID, description="cancel: id of the intent")
+    fired: tuple[Fire, ...] = Field(
+        default=(), max_length=MAX_FIRED, description="give_back: `fired` of a turn whose reply was never given"
+    )
 
 
 class RememberArguments(Arguments):

@@ -1,4 +1,4 @@
-"""The tool ``intent``: create, list and cancel standing intents as plain data.
+"""The tool ``intent``: create, list and cancel standing intents, and give fires back, as plain data.
 
 Belongs here: turning arguments into calls, records into plain data.
 Does not belong here: bounds, scopes and lifecycle (``recall_runtime.intents``), identity (``hosts.identity``), who
@@ -6,13 +6,17 @@ may ask (``remember.request``).
 """
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
+
+import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import format_instant, parse_instant
 from recall_runtime.errors import RefusedError
-from recall_runtime.hosts.arguments import IntentArguments
+from recall_runtime.hosts.arguments import Fire, IntentArguments
 from recall_runtime.hosts.identity import Caller
+from recall_runtime.intents.matching import FiredIntent, give_back
 from recall_runtime.intents.scopes import Scope, Speaker
 from recall_runtime.intents.store import IntentDraft, StandingIntent, cancel, create, list_intents
 from recall_runtime.remember.request import require_owner, require_untainted
@@ -22,8 +26,8 @@ from recall_runtime.storage.schema import open_state
 def intent(agent: Agent, caller: Caller, asked: IntentArguments) -> dict[str, Any]:
     """Run one action for the owner in a private conversation.
 
-    A turn that has read content from outside makes no intent: what fires later speaks as the owner. It may list and
-    cancel.
+    A turn that has read content from outside makes no intent: what fires later speaks as the owner. It may list,
+    cancel and give fires back.
 
     Raises:
         RefusedError: somebody else asks, the turn has read content from outside, something is missing or out of
@@ -40,6 +44,8 @@ def intent(agent: Agent, caller: Caller, asked: IntentArguments) -> dict[str, An
             if not asked.id or not cancel(state, asked.id, now):
                 raise RefusedError(f"No live intent {asked.id!r}", "Take the id from the action list.")
             return {"id": asked.id, "cancelled": True}
+        if asked.action == "give_back":
+            return {"given_back": give_back_fires(state, asked.fired)}
         return {"intents": [as_json(one) for one in list_intents(state, now, status=asked.status)]}
 
 
@@ -58,6 +64,11 @@ def as_json(one: StandingIntent) -> dict[str, Any]:
         "expires_at": None if one.expires_at is None else format_instant(one.expires_at),
         "created_at": format_instant(one.created_at),
     }
+
+
+def give_back_fires(state: apsw.Connection, fired: Sequence[Fire]) -> int:
+    """Give the fires of one turn back that still are the last of their intents; return how many were."""
+    return give_back(state, [FiredIntent(one.id, "", one.fired_at, one.previous_fired_at) for one in fired])
 
 
 def _draft(asked: IntentArguments, speaker: Speaker) -> IntentDraft:

@@ -150,6 +150,7 @@ def _get(service: Service, caller: Caller, asked: GetArguments) -> dict[str, Any
             sender=caller.sender,
             from_line=asked.from_line,
             lines=asked.lines,
+            from_character=asked.from_character,
         ),
     )
 
@@ -219,6 +220,7 @@ def _turn(service: Service, caller: Caller, asked: TurnArguments) -> dict[str, A
             for name, lane in made.lanes.items()
         },
         "omissions": [{"what": one.what, "reason": one.reason, "count": one.count} for one in made.omissions],
+        "fired": made.fires,
         "elapsed_ms": round(made.elapsed_ms, 3),
     }
 

@@ -9,7 +9,7 @@ longest ago come first, so neither decoys nor a crowd keep a later intent from i
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_CANDIDATES = 256
 MAX_FIRED = 3
+VECTORS_WATERMARK = "standing_intent_vectors"  # the embedder that made the vectors of the table
 _SCOPED = """
     +i.status = 'armed' AND (i.expires_at IS NULL OR i.expires_at > :now) AND i.fire_count < i.max_fires
     AND (i.last_fired_at IS NULL OR i.last_fired_at + i.cooldown_seconds * 1000 <= :now)
@@ -64,19 +65,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class VectorTrigger:
-    """The optional vector trigger, off unless given: the unit vector of the message and the least cosine."""
+    """The optional vector trigger, off unless given: the unit vector of the message, the least cosine, the embedder."""
 
     message: "NDArray[np.float32]"
-    threshold: float = 0.8
+    threshold: float
+    embedder: str  # its identity; vectors of another are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class FiredIntent:
-    """One intent that fired, with what :func:`give_back` needs to restore it."""
+    """One intent that fired, with what :func:`give_back` needs to restore it. Instants in milliseconds UTC."""
 
-    intent_key: int
     intent_id: str
     description: str
+    fired_at: int
     previous_fired_at: int | None
 
 
@@ -86,7 +88,6 @@ class IntentMatch:
 
     block: str = ""
     fired: tuple[FiredIntent, ...] = ()
-    fired_at: int = 0
     skipped: str | None = None
     left_out: int = 0  # met, but too long for the room left: they keep their budget
 
@@ -172,9 +173,9 @@ def _fire(
             "status = CASE WHEN fire_count + 1 >= max_fires THEN 'done' ELSE 'fired' END WHERE intent_key = ?",
             (now_ms, key),
         )
-        fired.append(FiredIntent(key, intent_id, description, previous))
+        fired.append(FiredIntent(intent_id, description, now_ms, previous))
         lines.append(line)
-    return IntentMatch(_block(lines) if lines else "", tuple(fired), now_ms, None, left_out)
+    return IntentMatch(_block(lines) if lines else "", tuple(fired), None, left_out)
 
 
 def _matching(
@@ -201,6 +202,9 @@ def _matching(
 def _near(connection: apsw.Connection, bindings: dict[str, int | str | None], vector: VectorTrigger) -> list[Candidate]:
     import numpy as np
 
+    kept = connection.execute("SELECT value FROM watermarks WHERE name = ?", (VECTORS_WATERMARK,)).fetchone()
+    if kept is None or kept[0] != vector.embedder:
+        return []
     near: list[Candidate] = []
     for key, intent_id, description, _, created_at, last_fired_at, blob in connection.execute(_BY_VECTOR, bindings):
         stored = np.frombuffer(blob, dtype="<f4")
@@ -213,21 +217,22 @@ def _block(lines: list[str]) -> str:
     return "\n".join(("<standing_intents>", *lines, "</standing_intents>"))
 
 
-def give_back(connection: apsw.Connection, result: IntentMatch) -> int:
+def give_back(connection: apsw.Connection, fired: Sequence[FiredIntent]) -> int:
     """Return the fires of a turn whose reply failed before the block was injected; return how many were restored.
 
-    An intent that has changed since (fired again, cancelled, expired) is left alone.
+    An intent that has changed since (fired again, given back, cancelled, expired) is left alone.
     """
     restored = 0
     with write_transaction(connection):
-        for intent in result.fired:
-            connection.execute(
+        for intent in fired:
+            row = connection.execute(
                 "UPDATE standing_intents SET fire_count = fire_count - 1, last_fired_at = ?, status = 'armed' "
-                "WHERE intent_key = ? AND last_fired_at = ? AND fire_count > 0 "
-                "AND status IN ('armed', 'fired', 'done')",
-                (intent.previous_fired_at, intent.intent_key, result.fired_at),
-            )
-            if connection.changes():
+                "WHERE intent_id = ? AND last_fired_at = ? AND fire_count > 0 "
+                "AND (?1 IS NULL OR ?1 < last_fired_at) "  # so that no fire is given back twice
+                "AND status IN ('armed', 'fired', 'done') RETURNING intent_key",
+                (intent.previous_fired_at, intent.intent_id, intent.fired_at),
+            ).fetchone()
+            if row is not None:
                 restored += 1
-                index_terms(connection, intent.intent_key)
+                index_terms(connection, int(str(row[0])))
     return restored

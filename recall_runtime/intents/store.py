@@ -50,7 +50,6 @@ class IntentDraft:
     expires_at: int | None = None
     max_fires: int = DEFAULT_MAX_FIRES
     cooldown_seconds: int = DEFAULT_COOLDOWN_SECONDS
-    embedding: bytes | None = None  # little-endian float32 of the optional vector trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +102,13 @@ def create(
         if twins:
             return twins[0]
         connection.execute(
-            "INSERT INTO standing_intents (intent_id, description, trigger_keywords, trigger_embedding, channel_scope, "
+            "INSERT INTO standing_intents (intent_id, description, trigger_keywords, channel_scope, "
             "sender_scope, creator_sender, status, expires_at, max_fires, cooldown_seconds, created_at, "
-            "source_session_id) VALUES (?, ?, ?, ?, ?, ?, ?, 'armed', ?, ?, ?, ?, ?)",
+            "source_session_id) VALUES (?, ?, ?, ?, ?, ?, 'armed', ?, ?, ?, ?, ?)",
             (
                 str(uuid.uuid4()),
                 description,
                 _json(keywords),
-                draft.embedding,
                 place,
                 sender,
                 sender_identity(speaker),

@@ -18,7 +18,7 @@ apart, which errs on the side of keeping both.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recall_runtime.lineage_keys.matter import MOST, Matter, agreement, contradict, matter_of, may_agree
 from recall_runtime.lineage_keys.specifics import Specifics, letter_words, specifics_of
@@ -26,6 +26,7 @@ from recall_runtime.lineage_keys.succession import GIVEN, NAMED, corrects, matte
 from recall_runtime.notes.identity import common_words, shares_subject
 
 _ALL = 1.0
+_ANY = 1e-9
 _SHORTEST_NAME = 2  # characters; a name must be longer
 _LARGEST_SET = 3  # a statement with more distinct slots is a report, not a fact with a value
 
@@ -52,6 +53,9 @@ class _Peer:
     matter: Matter
 
 
+_Peers = dict[tuple[str, Matter], _Peer]  # by lineage and wording
+
+
 @dataclass(slots=True)
 class LineageBook:
     """Keys of claims in the order in which they are asked for with ``key_of``.
@@ -64,7 +68,7 @@ class LineageBook:
     projects: Iterable[str] = ()
     stored: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
     _names: dict[str, str] = field(default_factory=dict)
-    _peers: dict[str, list[_Peer]] = field(default_factory=dict)
+    _peers: dict[str, _Peers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the projects by name."""
@@ -80,14 +84,12 @@ class LineageBook:
         named = coarse.startswith(NAMED)
         matter = matter_under(claim.text, coarse)
         peers = self._peers_of(coarse)
-        agrees, near = _nearest(peers, matter)
         correction = claim.is_correction or corrects(claim.text)
-        alone = correction and agrees > 0 and not named and len({peer.key for peer in peers}) == 1
-        joined = bool(near) and (alone or agrees >= (_ALL if named else MOST))
-        key = near if joined else f"{coarse}|{claim.claim_id}"
-        peer = _Peer(key, matter)
-        if claim.is_trusted and peer not in peers:
-            peers.append(peer)
+        alone = correction and not named and len({peer.key for peer in peers.values()}) == 1
+        near = _nearest(peers.values(), matter, least=_ANY if alone else _ALL if named else MOST)
+        key = near or f"{coarse}|{claim.claim_id}"
+        if claim.is_trusted:
+            _add(peers, _Peer(key, matter))
         return key
 
     def projects_of(self, claim: LineageClaim) -> str:
@@ -134,32 +136,39 @@ class LineageBook:
         """Return the keys of the known projects that ``text`` names, joined by ``; ``; empty when it names none."""
         return "; ".join(sorted({self._names[word] for word in letter_words(text) if word in self._names}))
 
-    def _peers_of(self, coarse: str) -> list[_Peer]:
+    def _peers_of(self, coarse: str) -> _Peers:
         if coarse not in self._peers:
-            stored = (_Peer(key, matter_under(text, coarse)) for text, key in self.stored(coarse + "|"))
-            self._peers[coarse] = list(dict.fromkeys(stored))
+            peers = self._peers[coarse] = {}
+            for text, key in self.stored(coarse + "|"):
+                _add(peers, _Peer(key, matter_under(text, coarse)))
         return self._peers[coarse]
 
 
-def _nearest(peers: Iterable[_Peer], matter: Matter) -> tuple[float, str]:
-    """Return how far the words of ``matter`` agree with the lineage that is nearest to it, and the key of that.
+def _add(peers: _Peers, peer: _Peer) -> None:
+    """Keep ``peer`` unless its lineage has the wording already: a line said daily with other numbers is kept once."""
+    matter = peer.matter
+    wording = matter if len(matter.slots) > 1 else replace(matter, values=frozenset())
+    peers.setdefault((peer.key, wording), peer)
+
+
+def _nearest(peers: Iterable[_Peer], matter: Matter, *, least: float) -> str | None:
+    """Return the key of the lineage whose words agree most with ``matter``, ``least`` at the least.
 
     A lineage with a fact that it contradicts is out of the question; several wordings of one value are one fact, and
     one of them that agrees is enough.
     """
-    best: dict[tuple[str, frozenset[str]], float] = {}
-    denied = set()
+    agrees: dict[str, float] = {}
+    of_key: dict[str, list[_Peer]] = {}
     for peer in peers:
-        fact = (peer.key, peer.matter.values)
-        agrees = 0.0
-        if contradict(peer.matter, matter):
-            denied.add(fact)
-        else:
-            agrees = agreement(peer.matter, matter)
-        best[fact] = max(best.get(fact, 0.0), agrees)
-    apart = {fact[0] for fact in denied if best[fact] < MOST}
-    open_to = [(agrees, fact[0]) for fact, agrees in best.items() if fact[0] not in apart]
-    return max(open_to, default=(0.0, ""), key=lambda one: one[0])
+        of_key.setdefault(peer.key, []).append(peer)
+        agrees[peer.key] = max(agrees.get(peer.key, 0.0), agreement(peer.matter, matter))
+    for key in sorted((key for key in agrees if agrees[key] >= least), key=lambda key: -agrees[key]):
+        denied = {peer.matter.values for peer in of_key[key] if contradict(peer.matter, matter)}
+        fitting = [peer.matter for peer in of_key[key] if not contradict(peer.matter, matter)]
+        said = {one.values for one in fitting if agreement(one, matter) >= MOST}
+        if denied <= said and any(agreement(one, matter) >= least for one in fitting):
+            return key
+    return None
 
 
 def project_names(keys: Iterable[str]) -> dict[str, str]:

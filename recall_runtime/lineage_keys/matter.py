@@ -150,7 +150,10 @@ def _against(first: frozenset[str], second: frozenset[str]) -> bool:
 def _same_sentence_otherwise(first: Matter, second: Matter) -> bool:
     """Return whether it is one sentence with another word in the same place, or with one more before a shared word."""
     mine, other = sorted((first.sequence, second.sequence))
-    telling = (first.words | second.words) - (first.slot_topics & second.slot_topics) - {DEFAULT}
+    silent = first.slot_topics & second.slot_topics | {DEFAULT}
+    telling = (first.words | second.words) - silent
+    if not (first.words & second.words) - silent:
+        return False
     shorter = min(sum(token in telling for token in sequence) for sequence in (mine, other))
     steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
     shared = sum(tag == "equal" and token in telling for tag, a, b, _, _ in steps for token in mine[a:b])
@@ -184,7 +187,8 @@ def _numbered(text: str, specifics: Specifics) -> frozenset[int]:
             found.add(at)
         elif at == 0 and (kinds or (value.strong and len(specifics.values) > 1)):
             before = [word for word in _WORD.findall(specifics.folded[:start]) if word not in stop_words()]
-            labelled = len(before) == 1 and (bool(label) or value.slot.startswith(f"{before[0]} "))
+            room = 2 if len(specifics.values) > 1 or specifics.dates else 1  # "Ferry line 3 leaves at 8:15"
+            labelled = 0 < len(before) <= room and (bool(label) or value.slot.startswith(f"{before[-1]} "))
             if (not before or labelled) and not _IS_THE.match(specifics.folded[end:]):
                 found.add(at)
     return frozenset(found)

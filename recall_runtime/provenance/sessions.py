@@ -47,11 +47,6 @@ class SessionFacts:
     agent_id: str | None = None
 
     @property
-    def is_subagent(self) -> bool:
-        """Whether another session spawned this one."""
-        return self.kind is SessionKind.SUBAGENT
-
-    @property
     def is_scaffold(self) -> bool:
         """Whether the host itself drives the session: cron, heartbeat, sub-agent."""
         return self.kind in _SCAFFOLD_KINDS

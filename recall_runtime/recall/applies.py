@@ -7,19 +7,22 @@ A preference that is only somewhere in a long context is soon ignored. Directive
 that the cap left out of the copy of ``USER.md`` are nowhere in it: the nearest of them are said here as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recall_runtime.errors import EmbedderError
+from recall_runtime.index.candidates import Floats, Integers
 from recall_runtime.index.embedders.protocol import Calibration, Embedder, Vectors, plain
-from recall_runtime.index.ranking import relevance
+from recall_runtime.index.ranking import relevances
+from recall_runtime.index.vectors import dots
 from recall_runtime.recall.bootstrap import neutral
 from recall_runtime.recall.views import CuratedView
 from recall_runtime.text.words import query_terms
-from recall_runtime.user_model.contract import Directive, standing
-from recall_runtime.user_model.injection import applies_now
+from recall_runtime.user_model.contract import Directive, contradictions, standing
+from recall_runtime.user_model.injection import best_within
 from recall_runtime.user_model.matter import matter_of
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS
 
@@ -52,10 +55,12 @@ class DirectiveScorer:
                 if view.origin_of(directive.first_line, directive.end_line) in ELIGIBLE_ORIGINS
             ]
         )
-        self._known_copy: tuple[str, tuple[Directive, ...]] | None = None
+        self._settled = not contradictions(self.directives)  # then no part of them contradicts itself either
+        self._known_copy: tuple[str, NDArray[np.int64]] | None = None
         self._embedder = embedder
         texts = [directive.text for directive in self.directives]
-        self._terms = [frozenset(query_terms(text)) for text in texts]
+        self._words = _Sets([query_terms(text) for text in texts])
+        self._matters = _Sets([directive.matter for directive in self.directives])
         self._vectors: Vectors | None = None
         if embedder is not None and texts:
             try:
@@ -73,66 +78,71 @@ class DirectiveScorer:
         if not self.directives or not message.strip():
             return Applying()
         message = plain(message)[:MAX_MESSAGE]
-        scores = dict(zip(self.directives, self._scores(message), strict=True))
-        near = [directive for directive, score in scores.items() if score >= THRESHOLD]
-        by_text = {directive.text: scores[directive] for directive in near}
-        said = applies_now(near, message, lambda text, _: by_text[text], threshold=THRESHOLD)
-        return Applying(said, self._further(message, scores, said, copy))
-
-    def _further(
-        self, message: str, scores: Mapping[Directive, float], said: Sequence[Directive], copy: str | None
-    ) -> tuple[Directive, ...]:
-        """Return the best of those that are not in ``copy``, also far ones, for nothing else brings them.
-
-        A message of a single word gets none.
-        """
-        if copy is None or len(query_terms(message)) < FURTHER_FROM:
-            return ()
-        rest = [directive for directive in self._left_out(copy) if directive not in said]
-        by_text = {directive.text: scores[directive] for directive in rest}
-        return applies_now(
-            rest,
-            message,
-            lambda text, _: by_text[text],
-            max_directives=FURTHER_MAX,
-            max_characters=FURTHER_CHARACTERS,
-            threshold=0.0,
+        terms = frozenset(query_terms(message))
+        scores = self._scores(message, terms)
+        said = best_within(self._standing(np.flatnonzero(scores >= THRESHOLD), scores), threshold=THRESHOLD)
+        if copy is None or len(terms) < FURTHER_FROM:  # a message of a single word gets no further ones
+            return Applying(said)
+        lines = {directive.start_line for directive in said}
+        rest = [place for place in self._left_out(copy).tolist() if self.directives[place].start_line not in lines]
+        further = best_within(
+            self._standing(rest, scores), max_directives=FURTHER_MAX, max_characters=FURTHER_CHARACTERS, threshold=0.0
         )
+        return Applying(said, further)
 
-    def _left_out(self, copy: str) -> tuple[Directive, ...]:
+    def _standing(self, places: Iterable[int], scores: Floats) -> list[tuple[float, Directive]]:
+        """Return the directives at ``places`` that stand among themselves, each behind its score."""
+        scored = [(float(scores[place]), self.directives[place]) for place in places]
+        if self._settled:
+            return scored
+        kept = {directive.start_line for directive in standing([directive for _, directive in scored])}
+        return [pair for pair in scored if pair[1].start_line in kept]
+
+    def _left_out(self, copy: str) -> NDArray[np.int64]:
+        """Return the places of those that are not in ``copy``; far ones count too, for nothing else brings them."""
         known = self._known_copy
         if known is None or known[0] is not copy:
             lines = f"\n{copy}\n"
-            gone = tuple(one for one in self.directives if f"\n- {neutral(one.text)}\n" not in lines)
-            known = self._known_copy = copy, gone
+            gone = [f"\n- {neutral(one.text)}\n" not in lines for one in self.directives]
+            known = self._known_copy = copy, np.flatnonzero(gone)
         return known[1]
 
-    def _scores(self, message: str) -> Sequence[float]:
-        asked, about = frozenset(query_terms(message)), matter_of(message)
-        meanings = self._meanings(message)
-        return [
-            relevance(
-                max(_share(asked & terms, asked, terms), _share(about & directive.matter, directive.matter)), meaning
-            )
-            for directive, terms, meaning in zip(self.directives, self._terms, meanings, strict=True)
-        ]
+    def _scores(self, message: str, terms: frozenset[str]) -> Floats:
+        """Return how well each directive applies to ``message``, 0..1."""
+        about = matter_of(message)
+        words = self._words.shared(terms) / np.maximum(1, np.minimum(self._words.sizes, len(terms)))
+        covered = np.maximum(words, self._matters.shared(about) / np.maximum(1, self._matters.sizes))
+        meaning = self._meanings(message)
+        return covered if meaning is None else relevances(covered, meaning)
 
-    def _meanings(self, message: str) -> list[float | None]:
-        nothing: list[float | None] = [None] * len(self._terms)
+    def _meanings(self, message: str) -> Floats | None:
         if self._embedder is None or self._vectors is None:
-            return nothing
+            return None
         try:
-            cosines = self._vectors @ np.asarray(self._embedder.embed_query(message), dtype=np.float32)
+            cosines = dots(self._vectors, np.asarray(self._embedder.embed_query(message), dtype=np.float32))
         except EmbedderError:
-            return nothing
-        calibration = self._embedder.calibration or Calibration(0.0, 1.0)
-        return [calibration.scaled(float(cosine)) for cosine in cosines]
+            return None
+        return (self._embedder.calibration or Calibration(0.0, 1.0)).all_scaled(cosines)
 
 
-def _share(common: frozenset[str], *wholes: frozenset[str]) -> float:
-    """Return how much of the smallest of ``wholes`` is in ``common``, 0..1."""
-    size = min(len(whole) for whole in wholes)
-    return len(common) / size if size else 0.0
+class _Sets:
+    """Sets of tokens, found by their tokens."""
+
+    def __init__(self, sets: Sequence[Iterable[str]]) -> None:
+        holders: dict[str, list[int]] = {}
+        for place, tokens in enumerate(sets):
+            for token in set(tokens):
+                holders.setdefault(token, []).append(place)
+        self._holders = {token: np.array(places, dtype=np.int64) for token, places in holders.items()}
+        self.sizes = np.array([len(set(tokens)) for tokens in sets], dtype=np.int64)
+
+    def shared(self, tokens: Iterable[str]) -> Integers:
+        """Return how many of the distinct ``tokens`` each set holds."""
+        counts = np.zeros(len(self.sizes), dtype=np.int64)
+        for token in tokens:
+            if token in self._holders:
+                counts[self._holders[token]] += 1
+        return counts
 
 
 def applies_block(applying: Applying) -> str:

@@ -21,18 +21,20 @@ from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
 from recall_runtime.notes.annotations import strip_annotations
 from recall_runtime.notes.blocks import Block, BlockKind, read_note
+from recall_runtime.notes.conditions import is_over
 from recall_runtime.notes.curated import CuratedEntry
 from recall_runtime.notes.markers import INJECTED_TAGS
 from recall_runtime.paths import MEMORY_FILE, NOTES_FOLDER, USER_FILE, note_day
-from recall_runtime.provenance.note_lines import classify_note
-from recall_runtime.provenance.paths import classify_path
+from recall_runtime.provenance.note_lines import origins_of
+from recall_runtime.recall.projects import is_eligible
 from recall_runtime.recall.truncation import truncate
 from recall_runtime.recall.views import CuratedView, CuratedViews
 from recall_runtime.storage.atomic import read_regular
 from recall_runtime.storage.schema import read_state
 from recall_runtime.text.escaping import clip
+from recall_runtime.text.redaction import redact_file
 from recall_runtime.user_model.injection import injectable
-from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, worst_origin
+from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, OriginClass, worst_origin
 
 LEAST_ROOM = 64  # with less of the total left, later files are not begun
 NEUTRAL_IMPORTANCE = 5
@@ -171,10 +173,13 @@ def bootstrap_files(
     return tuple(files)
 
 
-def recent_notes(agent: Agent, state: apsw.Connection | None, now_ms: int) -> tuple[InjectedFile, ...]:
+def recent_notes(
+    agent: Agent, state: apsw.Connection | None, now_ms: int, active: tuple[str, ...] = ()
+) -> tuple[InjectedFile, ...]:
     """Return what today's and yesterday's notes say, newest day first, for the start of a new conversation.
 
-    Only lines of an eligible class. A note is read whole, because its first half doesn't say what its lines are: a
+    Only what is of an eligible class, of no other project than the ``active`` ones, not over and not outdated by a
+    later line; secrets are masked. A note is read whole, because its first half doesn't say what its lines are: a
     record matches whole lines, and a block may end anywhere. At most 1,200 characters of a file, 2,800 in all; a note
     too large to be read within 1 MiB of all (or ``sources.max_file_bytes``) is named instead.
     """
@@ -197,7 +202,7 @@ def recent_notes(agent: Agent, state: apsw.Connection | None, now_ms: int) -> tu
                 files.append(InjectedFile(name, omitted="too_large"))
                 continue
             readable -= len(data)
-            file = _note_copy(agent, state, name, data, min(NOTES_CHARS, room))
+            file = _note_copy(agent, state, name, data, min(NOTES_CHARS, room), active, today)
             files.append(file)
             room -= file.injected_chars
     return tuple(files)
@@ -213,27 +218,53 @@ def render(files: tuple[InjectedFile, ...]) -> str:
     return "\n\n".join(f"## {file.name}\n\n{file.text}" for file in files if file.text)
 
 
-def _note_copy(agent: Agent, state: apsw.Connection | None, name: str, data: bytes, limit: int) -> InjectedFile:
-    note = read_note(data, path=name)
+def _note_copy(
+    agent: Agent,
+    state: apsw.Connection | None,
+    name: str,
+    data: bytes,
+    limit: int,
+    active: tuple[str, ...],
+    today: dt.date,
+) -> InjectedFile:
+    from recall_runtime.notes.outdated import outdated
+
     raw_chars = len(data.decode("utf-8", errors="replace"))
-    if note.conflicted:
+    written = read_note(data, path=name)
+    if written.conflicted:
         return InjectedFile(name, raw_chars=raw_chars, omitted="conflict")
-    lines = classify_note(state, name, data, note, observed_at=0).lines
-    by_place = classify_path(agent.workspace, name).origin_class
+    origins = origins_of(agent.workspace, state, name, data, written)
+    masked = redact_file(data)
+    blocks = (written if masked == data else read_note(masked, path=name)).blocks
+
+    def origin_of(block: Block) -> OriginClass:
+        return worst_origin(origins[block.start_line - 1 : block.end_line])
+
+    dead = outdated(blocks, lambda block: origin if (origin := origin_of(block)) in ELIGIBLE_ORIGINS else None)
     left_out: Counter[str] = Counter()
     kept: list[str] = []
-    for block in note.blocks:
+    for position, block in enumerate(blocks):
         if block.kind in _DROPPED_KINDS or not block.text.strip():
             continue
-        touched = [line.origin_class for line in lines[block.start_line - 1 : block.end_line]]
-        origin = worst_origin((*touched, by_place))
-        if origin not in ELIGIBLE_ORIGINS:
-            left_out[f"origin:{origin}"] += 1
+        reason = _reason_against(block, origin_of(block), active, today)
+        if reason is None and position in dead:
+            reason = "superseded"
+        if reason is not None:
+            left_out[reason] += 1
             continue
         mark = "## " if block.kind is BlockKind.HEADING else "- " if block.kind is BlockKind.BULLET else ""
         kept.append(mark + " ".join(block.text.split()))
     text = neutral("\n".join(kept))
     return InjectedFile(name, clip(text, limit), raw_chars, dict(left_out), cut=len(text) > limit)
+
+
+def _reason_against(block: Block, origin: OriginClass, active: tuple[str, ...], today: dt.date) -> str | None:
+    """Return why a block of a note may not be injected, or ``None``; entries have ``CuratedView.reason_against``."""
+    if origin not in ELIGIBLE_ORIGINS:
+        return f"origin:{origin}"
+    if is_over(block.text, today):
+        return "expired"
+    return None if is_eligible(block.annotations.project_key, active) else "project"
 
 
 def _pieces(

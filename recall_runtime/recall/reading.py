@@ -5,23 +5,23 @@ Does not belong here: who may ask (``recall.visibility``), ranking (``index.sear
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.index import reading
+from recall_runtime.index import reading, store
 from recall_runtime.index.hits import SearchAnswer, SearchHit
 from recall_runtime.index.search import search
 from recall_runtime.notes.blocks import read_note
 from recall_runtime.notes.conditions import is_over
+from recall_runtime.paths import normalise
 from recall_runtime.provenance.note_lines import origins_of
 from recall_runtime.recall.deep import Memory
 from recall_runtime.recall.live import with_live_classes
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.visibility import Access, readable_sessions
-from recall_runtime.storage.atomic import read_regular
 from recall_runtime.storage.connection import one_state
 from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, Corpus, OriginClass
@@ -39,7 +39,7 @@ def answer_for(
     min_score: float | None = None,
     corpus: Corpus = Corpus.MEMORY,
     active: Sequence[str] = (),
-    include_untrusted: bool = True,
+    injectable: bool = False,
     sessions: frozenset[str] | None = None,
 ) -> SearchAnswer:
     """Search with the warm state of ``runtime``. Each hit has the class that the records of this moment give it."""
@@ -53,7 +53,7 @@ def answer_for(
             min_score=min_score,
             corpus=corpus,
             active_projects=active,
-            include_untrusted=include_untrusted,
+            injectable=injectable,
             sessions=sessions,
             connection=reader,
             embedder="configured" if problem else embedder,
@@ -88,7 +88,7 @@ def automatic_memory(
             max_results=max_results,
             corpus=Corpus.ALL if crosses else Corpus.MEMORY,
             active=active,
-            include_untrusted=False,
+            injectable=True,
             sessions=sessions,
         )
         if answer.error and errors is not None:
@@ -104,7 +104,34 @@ def automatic_memory(
     def read(path: str, first: int, lines: int | None) -> str:
         return eligible_window(agent, runtime.state_reader(), path, first, lines)
 
-    return Memory(find, read, crosses)
+    def version() -> str:
+        return "\n".join((str(store.revision(runtime.index_reader())), *active))
+
+    return Memory(find, read, crosses, version)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableFile:
+    """A memory file as it may be shown: each line redacted, with its class."""
+
+    path: str
+    lines: tuple[str, ...]
+    origins: tuple[OriginClass, ...]
+
+
+def readable_file(agent: Agent, state: apsw.Connection | None, path: str) -> ReadableFile:
+    """Read the memory file ``path`` once and return its lines. Secrets are masked in the whole, not in a window of it.
+
+    Raises:
+        RefusedError: the path is no memory file.
+        SourceError: the file is missing or can't be read.
+    """
+    data, path = reading.read_file(agent, path), normalise(path.strip())
+    lines = reading.lines_of(data)
+    masked = redact("\n".join(lines), keep_lines=True).split("\n") if lines else []
+    known = origins_of(agent.workspace, state, path, data, read_note(data, path=path))[: len(lines)]
+    unknown = (OriginClass.UNTRUSTED,) * (len(lines) - len(known))
+    return ReadableFile(path, tuple(masked), known + unknown)
 
 
 def eligible_window(agent: Agent, state: apsw.Connection | None, path: str, first: int, lines: int | None) -> str:
@@ -114,21 +141,9 @@ def eligible_window(agent: Agent, state: apsw.Connection | None, path: str, firs
         RefusedError: the path is no memory file.
         SourceError: the file is missing or can't be read.
     """
-    window = reading.get(agent, path, first, lines)
-    classes = line_classes(agent, state, window.path)
-    shown = []
-    for number, line in enumerate(window.text.split("\n"), start=window.start_line):
-        origin = classes[number - 1] if number <= len(classes) else OriginClass.UNTRUSTED
-        shown.append(line if origin in ELIGIBLE_ORIGINS or not line.strip() else LEFT_OUT.format(origin=origin))
-    return redact("\n".join(shown))
-
-
-def line_classes(agent: Agent, state: apsw.Connection | None, path: str) -> tuple[OriginClass, ...]:
-    """Return the class of every line of the memory file ``path`` as it stands on disk.
-
-    Raises:
-        RefusedError: the path is no memory file.
-        OSError: it can't be read.
-    """
-    data = read_regular(reading.memory_file(agent, path))
-    return origins_of(agent.workspace, state, path, data, read_note(data, path=path))
+    file = readable_file(agent, state, path)
+    shown = [
+        line if origin in ELIGIBLE_ORIGINS or not line.strip() else LEFT_OUT.format(origin=origin)
+        for line, origin in zip(file.lines, file.origins, strict=True)
+    ]
+    return reading.window_of(file.path, shown, first, lines).text

@@ -38,6 +38,7 @@ LOCAL_EMBEDDERS = frozenset({"static", "minilm", "e5"})
 BUSY_MS = 100  # how long a lane waits for a locked database
 INLINE_ENTRIES = 20_000  # up to so many the image of the index is loaded by the first turn, above in the background
 RELOAD_SECONDS = 1.0  # at most so often in the background, however fast a writer commits
+WORDS_SECONDS = 30.0  # the same where only the word lists are out of date
 RETRY_SECONDS = 30.0  # after an embedder or a model's settings failed
 
 MAX_RENDERED = 64  # sets of active projects for which the files are kept rendered
@@ -193,7 +194,9 @@ class Runtime:
         except (StoreError, apsw.Error, ValueError):
             return None  # a damaged part is named by the lane that reads it
         if kept is None:
-            self._load_in_background()
+            self._load_in_background(RELOAD_SECONDS)
+        elif kept.words is None:  # it answers, but asks FTS5 about every new word
+            self._load_in_background(WORDS_SECONDS)
         return kept
 
     def _image_of(self, reader: apsw.Connection) -> IndexImage | None:
@@ -258,9 +261,9 @@ class Runtime:
                 self._pending.pop(0)
                 self._wake.notify_all()
 
-    def _load_in_background(self) -> None:
+    def _load_in_background(self, at_most_every: float) -> None:
         with self._lock:
-            if self._loading or time.monotonic() - self._loaded_at < RELOAD_SECONDS:
+            if self._loading or time.monotonic() - self._loaded_at < at_most_every:
                 return
             self._loading = True
 

@@ -18,12 +18,12 @@ from recall_runtime.errors import EmbedderError, RefusedError
 from recall_runtime.index import reading as windows
 from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.conditions import conditions_of
-from recall_runtime.recall.reading import answer_for, line_classes
+from recall_runtime.provenance.paths import classify_path
+from recall_runtime.recall.reading import answer_for, readable_file
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.visibility import Access, access_of, readable_sessions, require_may_ask
 from recall_runtime.signals.recalls import record_recall
 from recall_runtime.text.escaping import clip
-from recall_runtime.text.redaction import redact
 from recall_runtime.vocabulary import Corpus, OriginClass, SessionKind, Tier, worst_origin
 
 MAX_RESULTS = 50
@@ -74,8 +74,9 @@ def memory_search(
     if record and access.facts.kind is SessionKind.INTERACTIVE:
         _record(agent, runtime, query, answer.hits, session_key)
     notice = answer.notice
-    if notice is None and rejected and not answer.hits:
-        notice = f"{rejected} transcripts are of conversations that are not private or not known; they are left out."
+    if rejected and not answer.hits:  # what they hold isn't told
+        left_out = f"{rejected} transcripts are of conversations that are not private or not known; they are left out."
+        notice = f"{left_out} {notice}" if notice else left_out
     today = day_of(agent.clock.now_ms(), agent.zone)
     return {
         "results": [_result(hit, today) for hit in answer.hits],
@@ -95,26 +96,31 @@ def memory_get(
     sender: str | None = None,
     from_line: int = 1,
     lines: int | None = None,
+    from_character: int = 1,
 ) -> dict[str, Any]:
-    """Return lines of a memory file: 120 by default, 12,000 characters, ``next_line`` to go on.
+    """Return lines of a memory file: 120 by default, 12,000 characters, redacted.
+
+    ``next_line`` and ``next_character`` say where to go on: behind the last line, or inside it when it was ``cut``.
 
     Raises:
         RefusedError: the session may not see memory, or the path is no memory file.
         SourceError: the file is missing or can't be read.
     """
     _checked(agent, session_key, sender)
-    window = windows.get(agent, path, from_line, lines)
     with _warm(agent, runtime) as warm:
-        classes = line_classes(agent, warm.state_reader(), window.path)[window.start_line - 1 : window.end_line]
-    origin = worst_origin(classes) if classes else OriginClass.AGENT
+        file = readable_file(agent, warm.state_reader(), path)
+    window = windows.window_of(file.path, file.lines, from_line, lines, from_character)
+    origins = file.origins[window.start_line - 1 : window.end_line]
+    origin = worst_origin(origins or (classify_path(agent.workspace, file.path).origin_class,))
     return {
         "path": window.path,
         "start_line": window.start_line,
         "end_line": window.end_line,
         "total_lines": window.total_lines,
-        "text": framed(redact(window.text), origin, window.path),
+        "text": framed(window.text, origin, window.path),
         "origin_class": origin.value,
         "next_line": window.next_line,
+        "next_character": window.next_character,
         "cut": window.cut,
     }
 

@@ -131,7 +131,8 @@ class TriggerSet:
         self._terms: dict[int, frozenset[str]] = {}
         self._allowed: tuple[tuple[str, ...], NDArray[np.bool_]] | None = None
         self._embedder = embedder
-        self._vectors: Vectors | None = None
+        # made before any thread asks: of two messages that each made the array, one would lose its rows for good
+        self._vectors: Vectors = np.zeros((len(self._phrases), embedder.dimensions if embedder else 0), np.float32)
         self._has_vector = np.zeros(len(self._phrases), dtype=bool)
 
     def __len__(self) -> int:
@@ -223,11 +224,8 @@ class TriggerSet:
         missing = phrases[~self._has_vector[phrases]]
         if len(missing):
             made = embedder.embed_documents([self._phrases[phrase].text for phrase in missing.tolist()])
-            if self._vectors is None:
-                self._vectors = np.zeros((len(self._phrases), made.shape[1]), dtype=np.float32)
             self._vectors[missing] = made
             self._has_vector[missing] = True
-        assert self._vectors is not None  # noqa: S101 - somebody has made the first of them
         return self._vectors[phrases]
 
 

@@ -18,7 +18,7 @@ import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.errors import DreamlineError, StoreLockedError
+from recall_runtime.errors import DreamlineError, EmbedderError, StoreLockedError
 from recall_runtime.index.embedders.protocol import plain
 from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.conditions import is_over
@@ -36,15 +36,15 @@ from recall_runtime.recall.reading import automatic_memory
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.views import CuratedView, stamp_of
 from recall_runtime.recall.visibility import Access, Audience, access_of, speaker_of
-from recall_runtime.recall.workers import LaneHangsError, LaneTimeoutError
+from recall_runtime.recall.workers import LaneHangsError, LaneTimeoutError, Plan, Step
 from recall_runtime.storage.connection import one_state, query
 from recall_runtime.vocabulary import SessionKind
 
 if TYPE_CHECKING:
-    from recall_runtime.intents.matching import IntentMatch
+    from recall_runtime.intents.matching import IntentMatch, VectorTrigger
 
 T = TypeVar("T")
-FILES_SECONDS = 0.5
+FILES_SECONDS = 1.5  # a full memory takes 0.1 s; the rest is for a machine that is busy
 TRIGGERS_SECONDS = 1.5  # openclaw-algorithms 13.1; a cold embedder loads in it
 INTENTS_SECONDS = 0.5
 RECORD_SECONDS = 1.0
@@ -96,7 +96,7 @@ class Shown:
 class TurnResult:
     """The blocks for one message, each empty when there is nothing, and how they came about.
 
-    ``fired`` lets a host give fires back when its reply failed (``intents.matching.give_back``).
+    ``fired`` lets a host give fires back when its reply failed (the tool ``intent``, ``dreamline intent give-back``).
     """
 
     bootstrap: str = ""
@@ -120,6 +120,14 @@ class TurnResult:
         """Everything to inject: what stays the same first, what belongs to this message last."""
         blocks = (self.bootstrap, self.project, self.deep, self.triggers, self.intents, self.applies_now)
         return "\n\n".join(block for block in blocks if block)
+
+    @property
+    def fires(self) -> list[dict[str, str | int | None]]:
+        """The fires as plain data, in the form in which a host gives them back."""
+        return [
+            {"id": one.intent_id, "fired_at": one.fired_at, "previous_fired_at": one.previous_fired_at}
+            for one in (self.fired.fired if self.fired else ())
+        ]
 
 
 def turn(
@@ -151,12 +159,14 @@ def turn(
     """
     if runtime is None:
         with contextlib.closing(Runtime(agent, one_turn=True)) as own:
-            result = _Turn(agent, own, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
+            lanes = _Turn(agent, own, message, session_key, channel, sender, active_projects, recent)
+            result = own.workers.follow(lanes.run(fresh_start))
             if record:
                 with contextlib.suppress(Exception):  # the answer stands, whatever happens to its record
                     own.workers.run(lambda: record_turn(agent, result), RECORD_SECONDS, "record")
             return result
-    result = _Turn(agent, runtime, message, session_key, channel, sender, active_projects, recent).run(fresh_start)
+    lanes = _Turn(agent, runtime, message, session_key, channel, sender, active_projects, recent)
+    result = runtime.workers.follow(lanes.run(fresh_start))
     if record and result.shown:
         runtime.afterwards(lambda: record_turn(agent, result))
     return result
@@ -203,14 +213,14 @@ class _Turn:
         self._user: CuratedView | None = None
         self._shown: list[Shown] = []
 
-    def run(self, fresh_start: bool) -> TurnResult:
-        """Run all lanes in order."""
+    def run(self, fresh_start: bool) -> Plan[TurnResult]:
+        """Run all lanes in order, each as a step."""
         began = time.perf_counter()
-        files, project = self._files(fresh_start)
-        applies = self._applies_now(files)
-        block = self._triggers()
-        fired = self._intents()
-        note = self._deep(strong_hit=bool(block and block.hits))
+        files, project = yield from self._files(fresh_start)
+        applies = yield from self._applies_now(files)
+        block = yield from self._triggers()
+        fired = yield from self._intents()
+        note = yield from self._deep(strong_hit=bool(block and block.hits))
         inside = bootstrap.render(files)
         return TurnResult(
             bootstrap=memory_frame(inside),
@@ -233,12 +243,12 @@ class _Turn:
     def _left(self) -> float:
         return WHOLE_SECONDS - (time.monotonic() - self._began)
 
-    def _lane(self, lane: Lane, seconds: float, work: Callable[[], T]) -> T | None:
+    def _lane(self, lane: Lane, seconds: float, work: Callable[[], T]) -> Plan[T | None]:
         """Return what ``work`` gives within its time, or ``None`` with the reason in the report."""
         began = time.perf_counter()
         decision, detail, result = "ran", "", None
         try:
-            result = self._runtime.workers.run(work, max(0.0, seconds), lane)
+            result = yield Step(lane, max(0.0, seconds), work)
         except LaneHangsError:
             decision, detail = "timeout", STILL_HANGS
         except LaneTimeoutError:
@@ -258,12 +268,14 @@ class _Turn:
         self._reports[lane] = LaneReport("skipped", 0.0, reason)
         self._omissions.append(Omission(lane, reason))
 
-    def _files(self, fresh_start: bool) -> tuple[tuple[InjectedFile, ...], str]:
+    def _files(self, fresh_start: bool) -> Plan[tuple[tuple[InjectedFile, ...], str]]:
         if not self._access.is_private:
             self._skip(Lane.BOOTSTRAP, self._access.reason)
             self._skip(Lane.PROJECT, self._access.reason)
             return (), ""
-        made = self._lane(Lane.BOOTSTRAP, min(FILES_SECONDS, self._left()), lambda: self._read_files(fresh_start))
+        made = yield from self._lane(
+            Lane.BOOTSTRAP, min(FILES_SECONDS, self._left()), lambda: self._read_files(fresh_start)
+        )
         if made is None:
             self._skip(Lane.PROJECT, "bootstrap_failed")
             return (), ""
@@ -284,10 +296,10 @@ class _Turn:
         files, block = self._runtime.rendered(self._user, memory, self._active)
         files = bootstrap.with_problems(files, problems)
         if fresh_start:
-            files += bootstrap.recent_notes(agent, state, self._now_ms)
+            files += bootstrap.recent_notes(agent, state, self._now_ms, self._active)
         return files, block
 
-    def _applies_now(self, files: tuple[InjectedFile, ...]) -> str:
+    def _applies_now(self, files: tuple[InjectedFile, ...]) -> Plan[str]:
         view = self._user
         if view is None:
             made = next((file.omitted for file in files if file.name == USER_FILE), "bootstrap_failed")
@@ -298,18 +310,18 @@ class _Turn:
             self._skip(Lane.APPLIES_NOW, "conflict")
             return ""
         copy = next((file.text for file in files if file.name == USER_FILE), "")
-        found = self._lane(
+        found = yield from self._lane(
             Lane.APPLIES_NOW,
             min(TRIGGERS_SECONDS, self._left()),
             lambda: self._runtime.directive_scorer(view).applying(self._message, copy),
         )
         return applies_block(found) if found else ""
 
-    def _triggers(self) -> triggers.TriggerBlock | None:
+    def _triggers(self) -> Plan[triggers.TriggerBlock | None]:
         if not self._access.is_private:
             self._skip(Lane.TRIGGERS, self._access.reason)
             return None
-        block = self._lane(Lane.TRIGGERS, min(TRIGGERS_SECONDS, self._left()), self._find_triggers)
+        block = yield from self._lane(Lane.TRIGGERS, min(TRIGGERS_SECONDS, self._left()), self._find_triggers)
         if block is None:
             return None
         if block.left_out:
@@ -360,13 +372,13 @@ class _Turn:
             for entry in view.file.entries
         )
 
-    def _intents(self) -> "IntentMatch | None":
+    def _intents(self) -> "Plan[IntentMatch | None]":
         if not self._access.is_private:
             self._skip(Lane.INTENTS, self._access.reason)
             return None
         seconds = min(INTENTS_SECONDS, self._left())
         ends_at = time.monotonic() + seconds
-        found = self._lane(Lane.INTENTS, seconds, lambda: self._match_intents(ends_at))
+        found = yield from self._lane(Lane.INTENTS, seconds, lambda: self._match_intents(ends_at))
         if found is None:
             if self._reports[Lane.INTENTS].decision == "ran":
                 self._reports[Lane.INTENTS] = LaneReport("nothing", self._reports[Lane.INTENTS].elapsed_ms)
@@ -390,11 +402,29 @@ class _Turn:
             self._session_key or "",
         )
         writer = self._runtime.state_writer()
-        return matching.match(
-            writer, asked, self._now_ms, self._agent.zone, too_late=lambda: time.monotonic() >= ends_at
-        )
 
-    def _deep(self, *, strong_hit: bool) -> DeepNote | None:
+        def match(vector: "VectorTrigger | None" = None) -> "IntentMatch":
+            now, zone = self._now_ms, self._agent.zone
+            return matching.match(writer, asked, now, zone, too_late=lambda: time.monotonic() >= ends_at, vector=vector)
+
+        found = match()
+        if found.fired or found.skipped:
+            return found  # an embedder that has yet to load costs no intent its words
+        near = self._vector_trigger(writer)
+        return found if near is None else match(near)
+
+    def _vector_trigger(self, writer: apsw.Connection) -> "VectorTrigger | None":
+        embedder = self._runtime.local_embedder() if self._agent.settings.intents.vector_trigger else None
+        if embedder is None:
+            return None
+        from recall_runtime.intents.vectors import vector_trigger
+
+        try:
+            return vector_trigger(writer, embedder, self._message)
+        except EmbedderError:
+            return None  # words alone; the lanes that search say what is wrong with it
+
+    def _deep(self, *, strong_hit: bool) -> Plan[DeepNote | None]:
         if not self._access.is_private:
             self._skip(Lane.DEEP, self._access.reason)
             return None
@@ -417,7 +447,7 @@ class _Turn:
         memory = automatic_memory(
             self._agent, self._runtime, self._access, self._session_key or "", self._active, errors
         )
-        note = self._lane(
+        note = yield from self._lane(
             Lane.DEEP,
             seconds + GRACE_SECONDS,
             lambda: lane.recall(

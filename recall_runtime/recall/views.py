@@ -21,6 +21,7 @@ from recall_runtime.paths import MEMORY_FILE, USER_FILE
 from recall_runtime.provenance.note_lines import origins_of, provenance_hash
 from recall_runtime.recall.projects import is_eligible
 from recall_runtime.storage.atomic import read_regular
+from recall_runtime.text.redaction import redact_file
 from recall_runtime.user_model.contract import Directive, directives_of
 from recall_runtime.vocabulary import ELIGIBLE_ORIGINS, EntryStatus, OriginClass, worst_origin
 
@@ -29,7 +30,10 @@ Stamp = tuple[int, int, int]  # mtime_ns, size, inode
 
 @dataclass(frozen=True, slots=True)
 class CuratedView:
-    """One curated file. ``origins[i]`` is the class of line ``i + 1``; ``raw_chars`` its length as decoded text."""
+    """One curated file, its secrets masked: what is injected is made of nothing else.
+
+    ``origins[i]`` is the class of line ``i + 1``; ``raw_chars`` the length of the file as decoded text.
+    """
 
     name: str
     stamp: Stamp
@@ -114,18 +118,19 @@ def stamp_of(path: Path) -> Stamp | None:
 def _read(
     agent: Agent, name: str, path: Path, stamp: Stamp, state: apsw.Connection | None, today: dt.date
 ) -> CuratedView:
-    data = read_regular(path)
-    note = read_note(data, path=name)
+    raw = read_regular(path)
+    written = read_note(raw, path=name)  # records of writes are of the text as it stands there
+    data = redact_file(raw)
     file = parse_curated(data, user_file=name == USER_FILE)
     return CuratedView(
         name=name,
         stamp=stamp,
         data=data,
-        note=note,
+        note=written if data == raw else read_note(data, path=name),
         file=file,
-        origins=origins_of(agent.workspace, state, name, data, note),
+        origins=origins_of(agent.workspace, state, name, raw, written),
         directives=_that_hold(directives_of(file), today) if name == USER_FILE else (),
-        raw_chars=len(data.decode("utf-8", errors="replace")),
+        raw_chars=len(raw.decode("utf-8", errors="replace")),
         today=today,
     )
 

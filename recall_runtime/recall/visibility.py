@@ -14,11 +14,9 @@ import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError
-from recall_runtime.intents.scopes import Speaker
+from recall_runtime.intents.scopes import LOCAL_PROVIDER, Speaker
 from recall_runtime.provenance.sessions import SessionFacts, full_key, is_owner_chat, parse_session_key
 from recall_runtime.vocabulary import ChatType, SessionKind, Tier
-
-LOCAL_PROVIDER = "local"
 
 
 class Audience(StrEnum):

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from recall_runtime.config import Settings, Weights, configured_agents, load_settings
 from recall_runtime.errors import ConfigError
+from recall_runtime.paths import AgentFolders
 
 
 def _write(home: Path, text: str) -> None:
@@ -43,6 +44,10 @@ def test_variables_that_are_no_settings_are_left_alone(name: str, tmp_path: Path
         ("[embedder]\nname = 'word2vec'", "setting 'embedder.name' is wrong"),
         ("[search", "can't be read as TOML"),
         ("search = 3", "setting 'search' is wrong"),
+        ("agents = 3", "setting 'agents' is no table"),
+        ("[agents]\nmain = 1", "setting 'agents.main' is no table"),
+        ("[agents]\nother = 'x'", "setting 'agents.other' is no table"),
+        ("[agents.'../x']\ntimezone = 'UTC'", "is no name for an agent"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_names_it(text: str, message: str, tmp_path: Path) -> None:
@@ -50,12 +55,104 @@ def test_a_wrong_setting_is_one_line_that_names_it(text: str, message: str, tmp_
     with pytest.raises(ConfigError) as caught:
         load_settings(tmp_path, "main", {})
     assert message in str(caught.value)
+    if "agent" in text:
+        with pytest.raises(ConfigError, match="agent"):
+            configured_agents(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_wrong_variable_is_named_like_a_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"recall\.timeout_ms.*Correct the value"):
-        load_settings(tmp_path, "main", {"DREAMLINE_RECALL__TIMEOUT_MS": "soon"})
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        pytest.param(
+            {"DREAMLINE_RECALL__TIMEOUT_MS": "soon"},
+            r"^DREAMLINE_RECALL__TIMEOUT_MS: setting 'recall\.timeout_ms' is wrong.*Correct the value",
+            id="a value that is no number",
+        ),
+        pytest.param(
+            {"DREAMLINE_SERCH__MODE": "x"},
+            r"^DREAMLINE_SERCH__MODE: unknown setting 'serch'\. Did you mean 'search",
+            id="an unknown section",
+        ),
+        pytest.param(
+            {"DREAMLINE_SEARCH__MOD": "x"},
+            r"^DREAMLINE_SEARCH__MOD: unknown setting 'search\.mod'\. Did you mean 'search\.mode'",
+            id="an unknown setting",
+        ),
+        pytest.param(
+            {"DREAMLINE_EMBEDDER": "static"}, r"^DREAMLINE_EMBEDDER: setting 'embedder'", id="a text for a section"
+        ),
+        pytest.param(
+            {"DREAMLINE_EMBEDDER": "static", "DREAMLINE_EMBEDDER__NAME": "e5"},
+            r"^DREAMLINE_EMBEDDER and DREAMLINE_EMBEDDER__NAME set the same",
+            id="a section and a setting of it",
+        ),
+        pytest.param(
+            {"DREAMLINE_EMBEDDER__NAME": "e5", "DREAMLINE_EMBEDDER__NAME__X": "1"},
+            r"^DREAMLINE_EMBEDDER__NAME and DREAMLINE_EMBEDDER__NAME__X set the same",
+            id="a setting and something in it",
+        ),
+        pytest.param(
+            {"DREAMLINE_RECALL__ALLOWED_CHAT_TYPES": "direct,room"},
+            r"^DREAMLINE_RECALL__ALLOWED_CHAT_TYPES: setting 'recall\.allowed_chat_types\.1'",
+            id="a wrong item of a list",
+        ),
+        pytest.param(
+            {"DREAMLINE_SOURCES__OWNER_IDS": '["a"'},
+            r"^DREAMLINE_SOURCES__OWNER_IDS can't be read as TOML",
+            id="half a list",
+        ),
+        pytest.param(
+            {"DREAMLINE_SOURCES__NETWORK_TOOLS": "web"},
+            r"^DREAMLINE_SOURCES__NETWORK_TOOLS can't be read as TOML",
+            id="a text for a table",
+        ),
+        pytest.param({"DREAMLINE_": "x"}, r"^DREAMLINE_: unknown setting ''", id="no name at all"),
+    ],
+)
+def test_a_wrong_variable_is_named(environ: dict[str, str], message: str, tmp_path: Path) -> None:
+    _write(tmp_path, "[search]\nmmr = true\n")
+    with pytest.raises(ConfigError, match=message):
+        load_settings(tmp_path, "main", environ)
+
+
+def test_a_fault_of_the_file_is_not_laid_on_a_variable(tmp_path: Path) -> None:
+    _write(tmp_path, "[search]\nmax_results = 0\n")
+    with pytest.raises(ConfigError, match=r"dreamline\.toml: setting 'search\.max_results'"):
+        load_settings(tmp_path, "main", {"DREAMLINE_SEARCH__MMR": "true"})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a", ("a",)),
+        ("a, b ,c", ("a", "b", "c")),
+        ("", ()),
+        ('["a, b", "c"]', ("a, b", "c")),
+        ("[]", ()),
+    ],
+)
+def test_a_list_is_set_with_commas_or_as_in_the_file(value: str, expected: tuple[str, ...], tmp_path: Path) -> None:
+    assert load_settings(tmp_path, "main", {"DREAMLINE_SOURCES__OWNER_IDS": value}).sources.owner_ids == expected
+
+
+def test_a_table_is_set_as_in_the_file_or_item_by_item(tmp_path: Path) -> None:
+    whole = load_settings(tmp_path, "main", {"DREAMLINE_SOURCES__NETWORK_TOOLS": '{web = ["get"]}'})
+    item = load_settings(tmp_path, "main", {"DREAMLINE_SOURCES__NETWORK_TOOLS__WEB": "get"})
+    assert whole.sources.network_tools == item.sources.network_tools == {"web": ("get",)}
+
+
+@pytest.mark.parametrize(
+    "agent_id", ["../../outside", "..", ".", "a/b", "a\\b", "a..b", "", " ", "a\n", "-x", ".x", "C:", "ä", "a\x00"]
+)
+def test_an_agent_s_name_never_leads_out_of_the_state_folder(agent_id: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no name for an agent"):
+        AgentFolders(tmp_path, agent_id, tmp_path)
+
+
+@pytest.mark.parametrize("agent_id", ["main", "ops-2", "a.b_c", "X"])
+def test_plain_names_are_names_of_agents(agent_id: str, tmp_path: Path) -> None:
+    assert AgentFolders(tmp_path, agent_id, tmp_path).agent_home == tmp_path / "agents" / agent_id
 
 
 @pytest.mark.parametrize(

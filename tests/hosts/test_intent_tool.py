@@ -1,5 +1,6 @@
-"""The tool ``intent``: a turn that has read content from outside may look and cancel, and makes nothing."""
+"""The tool ``intent``: what a turn that has read content from outside may do, and giving fires back."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from recall_runtime.errors import RefusedError
 from recall_runtime.hosts.arguments import IntentArguments
 from recall_runtime.hosts.identity import Caller
 from recall_runtime.hosts.intent_tool import intent
-from tests.hosts.helpers import MAIN, Place, make_place
+from recall_runtime.hosts.tools import Service
+from tests.hosts.helpers import GROUP, MAIN, Place, make_place
 from tests.support.example import dreamline
 from tests.support.index_agents import read_a_page, write_session
 
@@ -52,3 +54,53 @@ def test_the_command_of_the_operator_belongs_to_no_turn(place: Place) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(intent(place.agent(), OWNER, IntentArguments(action="list"))["intents"]) == 1
+
+
+def test_a_host_gives_the_fires_of_a_reply_that_failed_back_once(place: Place) -> None:
+    intent(place.agent(), OWNER, CREATE.model_copy(update={"max_fires": 1}))
+    service = Service(place.agent())
+    try:
+        fired = service.call("turn", OWNER, {"message": "the boiler drips"})["fired"]
+        assert len(fired) == 1
+        assert service.call("turn", OWNER, {"message": "the boiler drips"})["fired"] == []
+        back = {"action": "give_back", "fired": fired}
+        assert service.call("intent", OWNER, back) == {"given_back": 1}
+        assert service.call("intent", OWNER, back) == {"given_back": 0}
+        assert service.call("turn", OWNER, {"message": "the boiler drips"})["fired"] == fired
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"fired_at": 1}, {"id": "another"}, {"previous_fired_at": 2**52}],
+    ids=["another turn", "another intent", "no fire before"],
+)
+def test_only_the_last_fire_of_an_intent_is_given_back(place: Place, change: dict[str, object]) -> None:
+    intent(place.agent(), OWNER, CREATE)
+    service = Service(place.agent())
+    try:
+        (fired,) = service.call("turn", OWNER, {"message": "the boiler drips"})["fired"]
+        assert service.call("intent", OWNER, {"action": "give_back", "fired": [fired | change]}) == {"given_back": 0}
+    finally:
+        service.close()
+
+
+def test_somebody_else_gives_nothing_back(place: Place) -> None:
+    with pytest.raises(RefusedError):
+        intent(place.agent(), Caller(session_key=GROUP, sender="bo"), IntentArguments(action="give_back"))
+
+
+def test_the_command_gives_fires_back(place: Place) -> None:
+    intent(place.agent(), OWNER, CREATE)
+    said = dreamline(
+        *place.options, "--json", "turn", "--session", MAIN, "--sender", "owner", "the boiler drips",
+        cwd=place.home, now=None,
+    )  # fmt: skip
+    fired = json.dumps(json.loads(said.stdout)["fired"])
+    for shown in ("1 of 1 given back", "0 of 1 given back"):
+        done = dreamline(*place.options, "intent", "give-back", fired, cwd=place.home, now=None)
+        assert (done.returncode, done.stdout.strip()) == (0, shown)
+    refused = dreamline(*place.options, "intent", "give-back", "[{}]", cwd=place.home, now=None)
+    assert refused.returncode != 0
+    assert "Hand over `fired`" in refused.stderr

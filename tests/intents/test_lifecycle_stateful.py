@@ -64,7 +64,7 @@ class Lifecycle(RuleBasedStateMachine):
     def reply_failed(self) -> None:
         assert self.last is not None
         expired = {row.intent_id for row in list_intents(self.connection, self.now) if row.status == "expired"}
-        restored = give_back(self.connection, self.last)
+        restored = give_back(self.connection, self.last.fired)
         assert restored <= len(self.last.fired)
         for fired in self.last.fired:
             if fired.intent_id not in expired and self.final.get(fired.intent_id) == "done":

@@ -1,6 +1,5 @@
 """Firing: budgets, cooldown, scopes, the block, deadlines and fairness."""
 
-import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +7,11 @@ import numpy as np
 import pytest
 
 from recall_runtime.intents.lifecycle import IntentStatus
-from recall_runtime.intents.matching import Turn, VectorTrigger, give_back, match
+from recall_runtime.intents.matching import VECTORS_WATERMARK, Turn, VectorTrigger, give_back, match
 from recall_runtime.intents.scopes import Scope, SenderScope, Speaker
 from recall_runtime.intents.store import IntentDraft, cancel, create, list_intents
 from recall_runtime.vocabulary import SessionKind
-from tests.intents.helpers import DAY, NOW, OWNER, UTC, anywhere, arm, say, state
+from tests.intents.helpers import DAY, NOW, OWNER, UTC, arm, say, state
 
 
 def test_worked_block_of_a_27_character_description_is_104_long(tmp_path: Path) -> None:
@@ -174,7 +173,7 @@ def test_a_late_answer_uses_up_no_fire(tmp_path: Path, late_from: int) -> None:
 def test_a_reply_that_failed_gives_its_fires_back(tmp_path: Path) -> None:
     with state(tmp_path) as connection:
         arm(connection, "filter", max_fires=1)
-        assert give_back(connection, say(connection, "filter")) == 1
+        assert give_back(connection, say(connection, "filter").fired) == 1
         row = list_intents(connection, NOW)[0]
         assert (row.status, row.fire_count, row.last_fired_at) == (IntentStatus.ARMED, 0, None)
         assert say(connection, "filter", NOW + 1).fired
@@ -185,7 +184,7 @@ def test_a_cancelled_intent_is_not_given_back(tmp_path: Path) -> None:
         made = arm(connection, "filter")
         result = say(connection, "filter")
         cancel(connection, made.intent_id, NOW)
-        assert give_back(connection, result) == 0
+        assert give_back(connection, result.fired) == 0
         assert list_intents(connection, NOW)[0].status is IntentStatus.CANCELLED
 
 
@@ -236,14 +235,19 @@ def test_no_message_breaks_the_match(tmp_path: Path, text: str) -> None:
 
 def test_vector_trigger_is_off_unless_given(tmp_path: Path) -> None:
     vector = np.array([0.6, 0.8], dtype=np.float32)
-    draft = replace(anywhere("filter"), embedding=struct.pack("<2f", 0.6, 0.8))
     turn = Turn("nothing in common", OWNER, SessionKind.INTERACTIVE, "k")
     with state(tmp_path) as connection:
-        create(connection, draft, OWNER, NOW)
+        arm(connection, "filter")
+        connection.execute("UPDATE standing_intents SET trigger_embedding = ?", (vector.tobytes(),))
+        connection.execute("INSERT INTO watermarks (name, value) VALUES (?, 'one')", (VECTORS_WATERMARK,))
         assert not match(connection, turn, NOW, UTC).fired
-        assert not match(connection, turn, NOW, UTC, vector=VectorTrigger(vector[::-1].copy(), 0.99)).fired
-        assert not match(connection, turn, NOW, UTC, vector=VectorTrigger(np.ones(3, np.float32))).fired
-        assert match(connection, turn, NOW, UTC, vector=VectorTrigger(vector)).fired
+        for other in (
+            VectorTrigger(vector[::-1].copy(), 0.99, "one"),
+            VectorTrigger(np.ones(3, np.float32), 0.8, "one"),
+            VectorTrigger(vector, 0.8, "another embedder"),
+        ):
+            assert not match(connection, turn, NOW, UTC, vector=other).fired
+        assert match(connection, turn, NOW, UTC, vector=VectorTrigger(vector, 0.8, "one")).fired
 
 
 def test_a_clock_that_ran_ahead_does_not_lock_an_intent_for_years(tmp_path: Path) -> None:

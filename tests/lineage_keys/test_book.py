@@ -306,3 +306,13 @@ def test_a_group_is_one_lineage_when_its_project_becomes_known(tmp_path: Path) -
     assign_keys(state)
     assert {key for (key,) in state.execute("SELECT lineage_key FROM claims")} == {f"{PROJECT}|# h|{'a' * 12}"}
     state.close()
+
+
+def test_a_line_said_again_and_again_with_other_numbers_is_one_wording() -> None:
+    """A routine of a thousand days costs each later claim one comparison, not a thousand."""
+    book = LineageBook((PROJECT,))
+    made = {
+        book.key_of(LineageClaim(f"{day:012d}", f"The boathouse import takes {day} ms.")) for day in range(1, 1_001)
+    }
+    assert made == {f"{PROJECT}|# ms|{1:012d}"}
+    assert sum(len(peers) for peers in book._peers.values()) == 1

@@ -292,3 +292,22 @@ def test_a_note_too_large_to_be_read_is_named(tmp_path: Path) -> None:
     )
     made = recent_notes(agent, None, NOW)
     assert [(file.text, file.omitted) for file in made] == [("", "too_large"), ("- Short.", None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param("- Holds. <!-- expires: 2026-03-01 -->", "expired", id="its last day is past"),
+        pytest.param("- The offer is valid until 2026-03-01.", "expired", id="it says so itself"),
+        pytest.param(f"- Theirs. <!-- project: {OTHER} -->", "project", id="another project's"),
+        pytest.param("- Broken. <!-- project: ", "project", id="an unreadable project"),
+        pytest.param("| host | port |\n| --- | --- |\n| beta | 80 |\n\n| host | port |\n| --- | --- |\n| beta | 81 |",
+                     "superseded", id="a later table says otherwise"),
+    ],
+)  # fmt: skip
+def test_a_fresh_note_goes_by_the_rules_of_injection(tmp_path: Path, line: str, reason: str) -> None:
+    content = f"- Ours. <!-- project: {TOOL} -->\n- Plain.\n\n{line}\n"
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/2026-03-20.md": content}), tmp_path / "home")
+    (made,) = recent_notes(agent, None, NOW, (TOOL,))
+    assert made.text.startswith("- Ours.\n- Plain.")
+    assert made.left_out == {reason: 1}

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from recall_runtime.index.hits import SearchHit
 from recall_runtime.models.protocol import ChatModel
 from recall_runtime.models.registry import model_from
 from recall_runtime.recall.deep import (
+    MAX_CALLS,
+    MAX_TOOL_TEXT,
     Decision,
     DeepNote,
     DeepRecall,
@@ -49,8 +52,8 @@ class Files:
     def __init__(self, *hits: SearchHit) -> None:
         self.hits, self.asked = hits, list[str]()
 
-    def memory(self, *, crosses: bool = False) -> Memory:
-        return Memory(self.search, self.read, crosses)
+    def memory(self, *, crosses: bool = False, version: str = "") -> Memory:
+        return Memory(self.search, self.read, crosses, lambda: version)
 
     def search(self, query: str, max_results: int) -> Sequence[SearchHit]:
         self.asked.append(query)
@@ -58,16 +61,21 @@ class Files:
 
     def read(self, path: str, first: int, lines: int | None) -> str:
         self.asked.append(f"{path}:{first}:{lines}")
-        return "line"
+        if path == "gone.md":
+            raise FileNotFoundError(2, "No such file", path)
+        return "line" + "\nline" * ((lines or 1) - 1)
 
 
 def says(text: str) -> Reply:
     return Reply({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 
 
-def calls(name: str, arguments: str) -> Reply:
-    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+def calls(name: str, arguments: str, times: int = 1) -> Reply:
+    wanted = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for number in range(times)
+    ]
+    message = {"role": "assistant", "content": None, "tool_calls": wanted}
     return Reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
 
 
@@ -151,12 +159,22 @@ def test_a_tool_result_can_not_end_its_frame() -> None:
     assert text.count("<<<") == text.count(">>>") == 2
 
 
+@pytest.mark.parametrize("text", ["<" * 9_000, "a" * 9_000, "\u65e5" * 9_000], ids=["tags", "letters", "signs"])
+def test_a_tool_result_is_bounded_whatever_it_holds(text: str) -> None:
+    assert len(framed_as_data({"text": text}, 1)) <= MAX_TOOL_TEXT + 200
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("shell", '{"command": "ls"}'),
         ("memory_search", "{}"),
         ("memory_search", '{"query": 3, "max_results": "many"}'),
+        ("memory_search", '{"query": "x", "max_results": 1e999}'),
+        ("memory_search", '{"query": "x", "max_results": [3]}'),
+        ("memory_get", '{"path": "MEMORY.md", "from": 1e999}'),
+        ("memory_get", '{"path": "MEMORY.md", "lines": 1e999}'),
+        ("memory_get", '{"path": "gone.md"}'),
         ("memory_get", '{"path": "MEMORY.md", "from": "x"}'),
     ],
 )
@@ -176,6 +194,52 @@ def test_the_loop_is_bounded_when_the_model_only_calls_tools() -> None:
     assert len(asked) == 4
     assert "tools" not in asked[-1]
     assert note.body == ""
+
+
+def test_of_one_answer_only_so_many_calls_are_taken_and_the_others_never_named() -> None:
+    files = Files(hit("x"))
+    with model_server(calls("memory_search", '{"query": "again"}', MAX_CALLS + 5), says("NONE")) as server:
+        run(DeepRecall("main", RecallSettings(), model_at(server)), files.memory())
+        told = server.asked[1].payload["messages"]
+    assert len(files.asked) == MAX_CALLS
+    named = [call["id"] for message in told for call in message.get("tool_calls", ())]
+    assert named == [message["tool_call_id"] for message in told if message["role"] == "tool"]
+
+
+@pytest.mark.parametrize(
+    ("note", "read", "shown"),
+    [
+        pytest.param("The gateway runs on host beta.", None, [1], id="it says what one hit says"),
+        pytest.param("The gateway is on beta. The oven runs hot.", None, [1, 2], id="each of its statements counts"),
+        pytest.param("The gateway may be somewhere.", None, [], id="one shared word is none"),
+        pytest.param("Sie hat zugesagt.", None, [], id="words that nothing shares"),
+        pytest.param("Sie hat zugesagt.", (2, 1), [2], id="but the lines were read"),
+        pytest.param("Sie hat zugesagt.", (1, 2), [1, 2], id="two lines were read"),
+        pytest.param("Sie hat zugesagt.", (4, 9), [], id="other lines were read"),
+        pytest.param("NONE", (1, 3), [], id="nothing was said"),
+    ],
+)
+def test_a_recall_is_of_the_hits_behind_the_note(note: str, read: tuple[int, int] | None, shown: list[int]) -> None:
+    """A hit that a tool returned and the note doesn't rest on reached no reply."""
+    texts = ("We decided to put the gateway on host beta.", "The oven runs hot.", "The gateway was painted.")
+    files = Files(*(hit(text, number=number) for number, text in enumerate(texts, start=1)))
+    replies = [calls("memory_search", '{"query": "gateway"}')]
+    if read:
+        replies.append(
+            calls("memory_get", f'{{"path": "memory/2026-03-01.md", "from": {read[0]}, "lines": {read[1]}}}')
+        )
+    with model_server(*replies, says(note)) as server:
+        made = run(DeepRecall("main", RecallSettings(), model_at(server)), files.memory())
+    assert [one.entry.entry_id for one in made.shown] == shown
+
+
+def test_a_look_up_without_a_model_that_comes_to_its_end_closes_the_breaker() -> None:
+    recall = DeepRecall("main", RecallSettings(breaker_max_timeouts=2), None)
+    for now_ms in (0, 10, 20):
+        recall.note_timeout(now_ms)
+        assert (
+            run(recall, Files(hit("Alpha.")).memory(version=str(now_ms)), now_ms=now_ms + 1).status is RecallStatus.OK
+        )
 
 
 def test_a_hanging_server_is_cut_at_the_deadline_and_opens_the_breaker() -> None:
@@ -235,6 +299,22 @@ def test_the_same_question_is_answered_from_the_cache_and_labelled() -> None:
         reached = len(server.asked)
     assert (first.cached, second.cached, third.cached) == (False, True, False)
     assert (second.body, reached) == (first.body, 2)
+
+
+def test_an_answer_is_kept_for_one_state_of_the_memory_only() -> None:
+    recall = DeepRecall("main", RecallSettings(), None)
+    assert "Alpha" in run(recall, Files(hit("Alpha.")).memory(version="1")).body
+    assert run(recall, Files().memory(version="1")).cached
+    assert run(recall, Files().memory(version="2")).status is RecallStatus.NO_RELEVANT_MEMORY
+
+
+def test_a_look_up_that_failed_is_no_cached_answer_for_those_who_waited() -> None:
+    with model_server(Reply(b"0123456789", status=500, drip_seconds=0.1)) as server:
+        recall = DeepRecall("main", RecallSettings(), model_at(server))
+        with ThreadPoolExecutor(2) as pool:
+            notes = list(pool.map(lambda _: run(recall, Files().memory()), range(2)))
+        assert len(server.asked) == 1
+    assert [(note.status, note.cached) for note in notes] == [(RecallStatus.FAILED, False)] * 2
 
 
 def test_another_session_does_not_share_the_cache() -> None:

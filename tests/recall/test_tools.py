@@ -11,6 +11,7 @@ import pytest
 from recall_runtime.agent import Agent
 from recall_runtime.errors import RefusedError, SourceError
 from recall_runtime.index.sync import sync
+from recall_runtime.recall.reading import eligible_window
 from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.tools import memory_get, memory_search, sessions_history
 from recall_runtime.storage.schema import open_state
@@ -113,6 +114,13 @@ def test_transcripts_are_references_with_both_ids_and_groups_are_left_out(tmp_pa
     assert found["transcripts_left_out"] == 1
 
 
+def test_an_empty_answer_says_that_transcripts_were_left_out(tmp_path: Path) -> None:
+    """They may hold the answer, so it is not said that nothing does."""
+    notice = memory_search(made_agent(tmp_path), None, "nests", session_key=MAIN, corpus="sessions")["notice"]
+    assert notice.startswith("1 transcripts are of conversations that are not private")
+    assert "Nothing that may be shown here holds a word" in notice
+
+
 def test_an_unknown_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="memory, sessions, all"):
         memory_search(made_agent(tmp_path), None, "x", session_key=MAIN, corpus="wiki")
@@ -180,3 +188,48 @@ def test_an_excerpt_is_bounded(tmp_path: Path) -> None:
     assert sum(len(item["text"]) for item in made["messages"]) <= 12_000
     assert any(item["is_hit"] for item in made["messages"])
     assert made["left_out"] > 0
+
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAabcdefgh\nSECRETSECRETSECRET\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("first", range(1, 8))
+def test_no_window_shows_the_inside_of_a_key_and_its_lines_keep_their_numbers(tmp_path: Path, first: int) -> None:
+    content = f"- key:\n{KEY}\n- after\n- more\n"
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": content}), tmp_path / "home")
+    sync(agent)
+    window = memory_get(agent, None, "memory/x.md", session_key=MAIN, from_line=first)
+    assert "SECRET" not in window["text"]
+    assert "MIIE" not in window["text"]
+    shown = window["text"].split("\n")
+    assert (shown[-1], window["total_lines"], len(shown)) == ("- more", 7, 8 - first)
+
+
+def test_lane_2_is_not_shown_the_inside_of_a_key(tmp_path: Path) -> None:
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": f"- key:\n{KEY}\n"}), tmp_path / "home")
+    assert eligible_window(agent, None, "memory/x.md", 3, 2) == "…\n…"
+
+
+def test_the_rest_of_a_long_line_can_be_read(tmp_path: Path) -> None:
+    content = "A" * 12_000 + "B" * 100 + "\nend\n"
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": content}), tmp_path / "home")
+    sync(agent)
+    first = memory_get(agent, None, "memory/x.md", session_key=MAIN)
+    assert (first["cut"], first["next_line"], first["next_character"]) == (True, 1, 12_001)
+    rest = memory_get(agent, None, "memory/x.md", session_key=MAIN, from_line=1, from_character=first["next_character"])
+    assert (rest["text"], rest["next_line"]) == ("B" * 100 + "\nend", None)
+
+
+@pytest.mark.parametrize(
+    ("path", "from_line", "origin"),
+    [
+        pytest.param("MEMORY.md", 9, "agent", id="behind the end of a trusted file nothing is shown"),
+        pytest.param("memory/imports/web.md", 9, "untrusted", id="nor of an untrusted one"),
+        pytest.param("MEMORY.md", 1, "agent", id="a trusted line"),
+    ],
+)
+def test_a_window_has_the_class_of_its_lines_or_of_its_place(
+    tmp_path: Path, path: str, from_line: int, origin: str
+) -> None:
+    window = memory_get(made_agent(tmp_path), None, path, session_key=MAIN, from_line=from_line)
+    assert window["origin_class"] == origin

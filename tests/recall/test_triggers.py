@@ -1,13 +1,21 @@
 """Lane 1: who may be triggered, the block, the labelled set."""
 
+import functools
 import json
 import random
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
+from recall_runtime.index.embedders.protocol import Calibration, Vector, Vectors
 from recall_runtime.index.embedders.static import StaticEmbedder
 from recall_runtime.index.sync import sync
 from recall_runtime.recall.triggers import TriggerHit, TriggerSet, load_entries, trigger_block
@@ -46,6 +54,42 @@ def hits(entries: list[IndexEntry], message: str, active: tuple[str, ...] = ()) 
 
 def test_a_message_that_holds_the_phrase_triggers_the_entry() -> None:
     assert hits([entry()], "the oven door squeaks") == ["The oven runs hot."]
+
+
+class Agreeing:
+    """A model for which all texts mean the same."""
+
+    dimensions, identity, calibration, worth_caching = 64, "agreeing", Calibration(0.0, 1.0), False
+
+    def embed_query(self, text: str) -> Vector:
+        return np.full(self.dimensions, 1 / 8, dtype=np.float32)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        time.sleep(0)  # as any model does, it lets other threads run
+        return np.tile(self.embed_query(""), (len(texts), 1))
+
+
+def test_messages_that_come_at_once_leave_each_entry_its_vector() -> None:
+    """What is made for the first messages is kept for all later ones."""
+    numbers = range(1, 9)
+    entries = [entry(f"Fact {n}.", (f"word{n} thing{n}",), entry_id=n, start_line=n) for n in range(1, 100)]
+    messages = [f"word{n} thing{n} beside many words that no phrase holds at all" for n in numbers]
+
+    def scores(made: TriggerSet, message: str, together: threading.Barrier | None = None) -> list[float]:
+        if together:
+            together.wait()
+        return [hit.score for hit in made.hits(message, threshold=0.72, max_entries=3)]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            made, together = TriggerSet(entries, Agreeing()), threading.Barrier(len(messages))
+            with ThreadPoolExecutor(len(messages)) as pool:
+                list(pool.map(functools.partial(scores, made, together=together), messages))
+            assert [scores(made, message) for message in messages] == [[1.0]] * len(messages)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_many_entries_are_scored_like_each_one_alone() -> None:

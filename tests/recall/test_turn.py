@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,32 @@ def test_a_question_about_the_past_without_a_strong_hit_is_looked_up(tmp_path: P
     made = turn(made_agent(tmp_path), "What did we decide about the gateway host?", session_key=MAIN)
     assert "host beta" in made.deep
     assert made.lanes["deep"].decision == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        pytest.param(lambda note: None, True, id="nothing happened"),
+        pytest.param(lambda note: note.unlink(), False, id="the note is gone"),
+        pytest.param(
+            lambda note: note.write_text("- We decided: gateway host gamma.\n"), False, id="it says otherwise"
+        ),
+    ],
+)
+def test_what_lane_2_found_is_kept_only_while_the_memory_stays_as_it_is(
+    tmp_path: Path, change: Callable[[Path], object], kept: bool
+) -> None:
+    agent = made_agent(tmp_path)
+    ask = functools.partial(turn, agent, "What did we decide about the gateway host?", session_key=MAIN, record=False)
+    with Runtime(agent) as runtime:
+        ask(runtime=runtime)
+        change(agent.workspace / "memory/2026-03-18.md")
+        sync(agent)
+        made = ask(runtime=runtime)
+        other = ask(runtime=runtime, active_projects=["other"])
+    assert ("host beta" in made.deep) is kept
+    assert (made.lanes["deep"].decision == "cached") is kept
+    assert other.lanes["deep"].decision != "cached"
 
 
 def test_untrusted_text_is_never_injected_by_lane_2(tmp_path: Path) -> None:

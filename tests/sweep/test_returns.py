@@ -100,6 +100,22 @@ def test_further_nights_without_news_change_no_byte(days, first, second, third):
     assert days.rows("SELECT claim_id, status, reason FROM claims ORDER BY claim_id") == claims
 
 
+def test_a_directive_that_came_too_late_for_user_md_enters_when_it_is_stated_anew(days):
+    """The file held a newer word that no claim stands behind; a still newer one replaces it."""
+    days.write(
+        "USER.md",
+        "# User\n\n## Directives\n\n<!-- observed: 2026-03-20 | status: active -->\n\n- Always give prices in yen.\n",
+    )
+    euro = "Always give prices in euro."
+    say(days, 3, euro, "a")
+    for night in (6, 7):
+        sweep(days, night)
+        assert (curated(days, euro), status(days, euro)) == (0, "superseded")
+    say(days, 22, euro, "b")
+    sweep(days, 25)
+    assert (curated(days, euro), curated(days, "Always give prices in yen.")) == (1, 0)
+
+
 def test_a_value_may_go_and_come_any_number_of_times(days):
     first_then_second(days)
     for round_, text in enumerate((FIRST, SECOND, FIRST)):

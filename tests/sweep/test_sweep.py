@@ -13,6 +13,7 @@ from recall_runtime.curated.writer import Step
 from recall_runtime.errors import StoreLockedError
 from recall_runtime.index.freshness import compare
 from recall_runtime.storage.locks import exclusive
+from recall_runtime.vocabulary import Operation
 from tests.support.workspace_days import Days
 
 NOTE = "memory/2026-03-03.md"
@@ -50,6 +51,20 @@ def test_a_recalled_note_line_reaches_memory_md_with_its_source(days):
     ((outcome, counts),) = days.rows("SELECT outcome, counts FROM sweeps")
     assert outcome == "promoted"
     assert json.loads(counts)["operations"] == {"added": 1}
+
+
+def test_without_a_model_the_rules_are_named_with_all_they_do(tmp_path):
+    days = Days(tmp_path)
+    for day, port in (("03", "8080"), ("04", "8080"), ("05", "8080"), ("07", "9100"), ("08", "9100"), ("09", "9100")):
+        text = f"The ferry gateway listens on port {port}. <!-- project: github.com/x/ferry -->"
+        days.note(f"2026-03-{day}T10:00:00Z", text, f"s{day}")
+        if day == "05":
+            sweep(days, "2026-03-06T03:00:00Z")
+    assert sweep(days, "2026-03-10T03:00:00Z").curated.count(Operation.SUPERSEDED) == 1
+    text = (days.agent.workspace / "DREAMS.md").read_text(encoding="utf-8")
+    assert "- Consolidated by the rules." in text
+    assert "- Superseded: 1\n- Decided by the rules: no model is configured\n" in text
+    assert "append-only" not in text  # an entry was replaced
 
 
 def test_what_a_sweep_wrote_is_in_the_index_when_it_ends(days):
@@ -221,8 +236,9 @@ def test_two_processes_at_once_double_nothing(days):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("following", [NIGHT, "2026-03-09T03:00:00Z"], ids=["the-same-again", "the-next-night"])
 @pytest.mark.parametrize("last", [SweepStep.STAGED, Step.PREPARED, Step.REPLACED, SweepStep.CURATED])
-def test_a_killed_sweep_is_made_good_by_the_next(days, last):
+def test_a_killed_sweep_is_made_good_by_the_next(days, last, following):
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom memory_assets.sweep import run_sweep\n"
         "from tests.support.workspace_days import Days\n"
@@ -232,7 +248,9 @@ def test_a_killed_sweep_is_made_good_by_the_next(days, last):
     root = Path(__file__).parent.parent.parent
     done = subprocess.run([sys.executable, "-c", code, str(days.folder), NIGHT, str(last)], cwd=root, check=False)
     assert done.returncode == -9
-    sweep(days)
+    sweep(days, following)
     assert (days.agent.workspace / "MEMORY.md").read_text(encoding="utf-8").count(PIER) == 1
     assert days.rows("SELECT count(*) FROM ledger") == [(1,)]
     assert days.rows("SELECT count(*) FROM signals") == [(4,)]
+    assert days.rows("SELECT count(*) FROM write_journal") == [(0,)]
+    assert days.rows("SELECT count(*) FROM sweeps WHERE outcome = 'running'") == [(0,)]
