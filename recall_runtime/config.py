@@ -174,7 +174,7 @@ class RecallSettings(Section):
     cache_ttl_ms: Annotated[int, Range(ge=1_000, le=120_000)] = 15_000
     breaker_max_timeouts: Annotated[int, Range(ge=1, le=20)] = 3
     breaker_cooldown_ms: Annotated[int, Range(ge=5_000, le=600_000)] = 60_000
-    allowed_chat_types: tuple[Literal["direct", "group", "channel", "explicit"], ...] = ("direct",)
+    allowed_chat_types: tuple[Literal["direct", "explicit"], ...] = ("direct",)  # a group is given no memory
 
 
 @dataclass(frozen=True)

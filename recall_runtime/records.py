@@ -18,6 +18,8 @@ from recall_runtime.vocabulary import (
     worst_origin,
 )
 
+INVALID_PROJECT = "!invalid-project-annotation"  # key of an entry whose project annotation can't be read
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:

@@ -21,12 +21,11 @@ from recall_runtime.clock import day_of
 from recall_runtime.curated.compose import cap_snippet, importance_of, triggers_of
 from recall_runtime.lineage_keys.book import LineageBook
 from recall_runtime.lineage_keys.succession import corrects, one_matter, stands_beside, values_of
-from recall_runtime.notes.annotations import INVALID_PROJECT
 from recall_runtime.notes.conditions import conditions_of
 from recall_runtime.notes.hygiene import contaminated
 from recall_runtime.notes.leads import correction_lead_end
 from recall_runtime.notes.markers import entry_key_of
-from recall_runtime.records import Annotations
+from recall_runtime.records import INVALID_PROJECT, Annotations
 from recall_runtime.text.concepts import concept_tags
 from recall_runtime.vocabulary import CandidateStatus, Gate, OriginClass, SessionKind, StatementKind
 

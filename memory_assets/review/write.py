@@ -28,11 +28,9 @@ def write_review(agent: Agent, report: SweepReport, *, model: ChatModel | None =
         return ReviewResult()
     changed: list[str] = []
     problems: list[str] = []
-    author: str | None = None
     name = dreams_name(agent.workspace)
     try:
-        wrote, author = _write_dreams(agent, name, report, model)
-        changed += wrote
+        changed += _write_dreams(agent, name, report, model)
     except (WorkspaceError, ConflictError) as error:
         problems.append(str(error))
     for path, block, body in targets(report, agent.settings.dreaming.storage_mode):
@@ -42,7 +40,7 @@ def write_review(agent: Agent, report: SweepReport, *, model: ChatModel | None =
                 changed.append(path)
         except (WorkspaceError, ConflictError) as error:
             problems.append(f"{path}: {error}")
-    return ReviewResult(tuple(dict.fromkeys(changed)), tuple(problems), author)
+    return ReviewResult(tuple(dict.fromkeys(changed)), tuple(problems))
 
 
 def dreams_name(workspace: Path) -> str:
@@ -51,9 +49,7 @@ def dreams_name(workspace: Path) -> str:
     return DREAMS_FILE if DREAMS_FILE in names or DREAMS_FILE.lower() not in names else DREAMS_FILE.lower()
 
 
-def _write_dreams(
-    agent: Agent, name: str, report: SweepReport, model: ChatModel | None
-) -> tuple[list[str], str | None]:
+def _write_dreams(agent: Agent, name: str, report: SweepReport, model: ChatModel | None) -> list[str]:
     path = agent.workspace / name
     changed: list[str] = []
     rewrite(path, lambda data: data)  # refuses links, folders and giants before a model is asked
@@ -68,4 +64,4 @@ def _write_dreams(
         if rewrite(agent.workspace / ARCHIVE, lambda data: data if moved in data else data + moved):
             changed.append(ARCHIVE)
         rewrite(path, lambda data: rotated(data)[0])
-    return changed, entry.author if entry else None
+    return changed

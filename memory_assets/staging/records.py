@@ -92,8 +92,3 @@ class StagingReport:
     def totals(self) -> Counter[str]:
         """Statements by verdict over all sources."""
         return sum(self.verdicts.values(), Counter[str]())
-
-    @property
-    def balanced(self) -> bool:
-        """Whether every statement seen has exactly one verdict."""
-        return self.seen == self.totals.total()

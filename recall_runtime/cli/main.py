@@ -5,6 +5,7 @@ Does not belong here: the commands (one module a group), importing a room before
 """
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -111,7 +112,9 @@ def run() -> None:
 
     Taking numpy and the tokenizer down again costs 60 ms a command, as much as an answer; nothing of ours waits for it:
     files and connections are closed by then. Dagster has exit handlers of its own, so where it is loaded they run.
+    Cycles are looked for less often than by default: while modules are imported there are none to be found.
     """
+    gc.set_threshold(50_000, 20, 20)
     code = main()
     if "dagster" in sys.modules:
         sys.exit(code)

@@ -56,8 +56,8 @@ class HistoryArguments(Arguments):
 
     session: str = Field(min_length=1, max_length=500, description="session_key or session_id of the hit")
     message_id: str | None = Field(default=None, max_length=500, description="message_id of the hit")
-    before: int = Field(default=4, ge=0, le=20, description="messages before it")
-    after: int = Field(default=4, ge=0, le=20, description="messages after it")
+    before: int = Field(default=5, ge=0, le=20, description="messages before it")
+    after: int = Field(default=5, ge=0, le=20, description="messages after it")
 
 
 class Fire(Arguments):

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recall_runtime.clock import MS_PER_DAY, day_of, start_of_day_ms
-from recall_runtime.index import ranking
 from recall_runtime.index.lanes import Scope
 from recall_runtime.paths import PathKind
+from recall_runtime.records import INVALID_PROJECT
 from recall_runtime.vocabulary import EntryStatus, OriginClass, Tier
 
 Integers = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Candidates:
         seen &= np.array([origin in scope.origin_classes for origin in OriginClass])[self.origins]
         if not scope.include_superseded:
             seen &= self.statuses == _STATUSES[EntryStatus.ACTIVE.value]
-        valid = np.array([text != ranking.INVALID_PROJECT for text in self.project_texts], dtype=bool)
+        valid = np.array([text != INVALID_PROJECT for text in self.project_texts], dtype=bool)
         seen &= valid[self.projects]
         if scope.sessions is not None:
             shown = np.array([text in scope.sessions for text in self.session_texts], dtype=bool)

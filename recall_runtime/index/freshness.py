@@ -5,7 +5,6 @@ Does not belong here: the sync itself.
 """
 
 import contextlib
-import subprocess
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -127,6 +126,8 @@ def sync_in_background(agent: Agent) -> bool:
     try:
         if compare(agent).is_fresh:
             return False
+        import subprocess  # most turns need none
+
         subprocess.Popen(
             [
                 sys.executable,

@@ -22,7 +22,6 @@ T = TypeVar("T")
 
 REPEATS_QUESTION = 0.5
 _TIER_FACTORS = {Tier.CURATED: 1.2, Tier.IMPORTS: 0.9, Tier.REVIEW: 0.7}
-INVALID_PROJECT = "!invalid-project-annotation"
 UNTRUSTED = 0.6
 PROJECT_MATCH = 1.15
 PROJECT_FOREIGN = 0.9

@@ -10,7 +10,7 @@ is matched against the text as it is.
 import re
 import unicodedata
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 _PART = re.compile(r"<([A-Z_]+)>")
 RAW_CLOCK = re.compile(
@@ -35,7 +35,7 @@ def fold_request(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _sections() -> dict[str, list[str]]:
-    text = resources.files("recall_runtime.intents").joinpath("phrases.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8")
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():

@@ -7,14 +7,14 @@ Does not belong here: what a row of such words means (``intents.when_tokens``, `
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 END = r"(?![a-zа-я0-9_'-])"  # behind a word of a script with blanks; other scripts have no such edge
 
 
 @lru_cache(maxsize=1)
 def _sections() -> dict[str, dict[str, str]]:
-    text = resources.files("recall_runtime.intents").joinpath("when_words.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("when_words.txt").read_text(encoding="utf-8")
     sections: dict[str, dict[str, str]] = {}
     section, value = "", ""
     for line in text.splitlines():

@@ -7,7 +7,7 @@ Does not belong here: what two statements must share (``matter``), values (``spe
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 from recall_runtime.lineage_keys.specifics import is_unit_or_label, unspaced_labels
 from recall_runtime.text.words import fold, stem, stop_words
@@ -53,7 +53,7 @@ class Lexicon:
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
     """Return the listed words, read once."""
-    listed = resources.files("recall_runtime.lineage_keys").joinpath("matter_words.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("matter_words.txt").read_text(encoding="utf-8")
     exact: dict[str, tuple[str, ...]] = {}
     numbered: dict[str, tuple[str, ...]] = {}
     patterns = []

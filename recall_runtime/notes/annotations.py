@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from recall_runtime.notes.conditions import mark_of
-from recall_runtime.records import Annotations
+from recall_runtime.records import INVALID_PROJECT, Annotations
 
-INVALID_PROJECT = "!invalid-project-annotation"
 MAX_TRIGGERS = 3
 MAX_TRIGGER = 64
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 import unicodedata
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 from recall_runtime.notes.leads import correction_lead_end, strip_leads
 from recall_runtime.text.patterns import lazily
@@ -196,7 +196,7 @@ def _negated_values(text: str, values: frozenset[str]) -> frozenset[str]:
 @lru_cache(maxsize=1)
 def common_words() -> frozenset[str]:
     """Return words that name nothing in particular, in the languages of our notes, folded."""
-    listed = resources.files("recall_runtime.notes").joinpath("common_words.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8")
     return frozenset(fold(word) for line in listed.splitlines() if not line.startswith("#") for word in line.split())
 
 

@@ -25,7 +25,6 @@ CONSOLIDATION_HISTORY_HEADING = "## Memory Consolidation History"
 PROMOTION_PREFIX = "openclaw-memory-promotion:"
 LINEAGE_PREFIX = "openclaw-memory-lineage:"
 ENTRY_KEY_PREFIX = "memory:claim:"  # of the entry of a claim, whoever wrote it: a request and a sweep meet by it
-BACKFILL_PREFIX = "openclaw:dreaming:backfill-entry"
 
 # What our recall lanes put into a turn (openclaw-algorithms 33). The tags stand alone on their lines.
 ACTIVE_MEMORY_TAG = "active_memory_plugin"
@@ -74,12 +73,11 @@ BLOCK_HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class BlockSpan:
-    """A managed block: lines of its markers, both included, and of its heading when that stands directly above."""
+    """A managed block: lines of its markers, both included."""
 
     name: ManagedBlock
     start_line: int
     end_line: int
-    heading_line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def managed_blocks(lines: Sequence[str]) -> ManagedBlocks:
         number, name, opens = markers[position]
         following = markers[position + 1] if position + 1 < len(markers) else None
         if opens and following and following[1] == name and not following[2]:
-            spans.append(BlockSpan(name, number, following[0], _heading_above(lines, number, name)))
+            spans.append(BlockSpan(name, number, following[0]))
             position += 2
             continue
         stray.append(number)
@@ -235,14 +233,6 @@ def closed_fences(lines: Sequence[str]) -> frozenset[int]:
         else:
             unclosed[fence.sign] = fence.length
     return frozenset(inside)
-
-
-def _heading_above(lines: Sequence[str], number: int, name: ManagedBlock) -> int | None:
-    above = number - 1
-    while above >= 1 and number - above <= 3 and not lines[above - 1].strip():
-        above -= 1
-    heading = BLOCK_HEADINGS[name]
-    return above if heading and above >= 1 and lines[above - 1].rstrip() == heading else None
 
 
 def _prefixed(line: str, prefix: str) -> str | None:

@@ -115,7 +115,6 @@ class Decision(StrEnum):
     MODE_OFF = "mode_off"
     STRONG_HIT = "strong_lane1_hit"
     NO_INTENT = "no_recall_intent"
-    BLANK = "message_empty"
     CHAT_TYPE = "chat_type_not_allowed"
 
 

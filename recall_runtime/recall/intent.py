@@ -12,13 +12,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
+
+from recall_runtime.text.patterns import lazily
 
 MAX_CHARACTERS = 2_000  # of each end: a question stands at the beginning or the end of what is pasted round it
 
 _QUOTED = re.compile(r"[«“„「『\"][^«»“”„「」『』\"]{1,200}[»”“」』\"]")  # somebody else's words, or words to work on
-_LATIN, _CYRILLIC = re.compile("[a-z]"), re.compile("[\u0400-\u04ff]")
-_HAN, _KANA, _HANGUL = re.compile("[\u4e00-\u9fff]"), re.compile("[\u3040-\u30ff]"), re.compile("[\uac00-\ud7a3]")
+_LATIN, _CYRILLIC = lazily("[a-z]"), lazily("[\u0400-\u04ff]")
+_HAN, _KANA, _HANGUL = lazily("[\u4e00-\u9fff]"), lazily("[\u3040-\u30ff]"), lazily("[\uac00-\ud7a3]")
 _SCRIPTS = dict.fromkeys(("en", "de", "es", "fr", "pt"), _LATIN) | {
     "ru": _CYRILLIC,
     "zh": _HAN,
@@ -50,12 +52,14 @@ def asks_about_past(message: str) -> bool:
     if len(message) > 2 * MAX_CHARACTERS:
         message = f"{message[:MAX_CHARACTERS]}\n{message[-MAX_CHARACTERS:]}"
     text = _QUOTED.sub(" ", " ".join(message.split()).casefold().replace("’", "'"))
-    return any(_cues_of(language).match(text) for language, script in _SCRIPTS.items() if script.search(text))
+    written = [_LATIN] if text.isascii() else dict.fromkeys(_SCRIPTS.values())
+    scripts = [script for script in written if script.search(text)]
+    return any(_cues_of(language).match(text) for language, script in _SCRIPTS.items() if script in scripts)
 
 
 @cache
 def _cues_of(language: str) -> _Cues:
-    """Return the compiled cues of one language; most messages need those of their own script only."""
+    """Return the cues of one language; most messages need the first part of those of their own script only."""
     names, parts = _listed()
     found = parts.get(language, {})
     return _Cues(*(_any(found.get(part, ()), names) for part in ("intent", "future", "retrospective")))
@@ -64,7 +68,7 @@ def _cues_of(language: str) -> _Cues:
 @cache
 def _listed() -> tuple[dict[str, str], dict[str, dict[str, list[str]]]]:
     """Return the named pieces and, by language and part, the cues as written."""
-    listed = resources.files("recall_runtime.recall").joinpath("intent_cues.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("intent_cues.txt").read_text(encoding="utf-8")
     names: dict[str, str] = {}
     parts: dict[str, dict[str, list[str]]] = {}
     language, part = "", ""
@@ -86,4 +90,4 @@ def _expanded(pattern: str, names: dict[str, str]) -> str:
 
 
 def _any(patterns: Sequence[str], names: dict[str, str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(f"(?:{_expanded(pattern, names)})" for pattern in patterns)) if patterns else None
+    return lazily("|".join(f"(?:{_expanded(pattern, names)})" for pattern in patterns)) if patterns else None

@@ -22,7 +22,6 @@ GIT_TIMEOUT_SECONDS = 4.0
 MAX_ACTIVE = 4
 MAX_SESSIONS = 64
 _TRIES = 3
-INVALID_PROJECT = "!invalid-project-annotation"
 
 _DEFAULT_PORTS = {"ssh": 22, "https": 443, "http": 80, "git": 9418}
 _SCP_FORM = re.compile(r"(?:[^@/\s]+@)?(?P<host>\[[^\]]+\]|[^:/\s]+):(?P<path>(?!/{2}).+)")

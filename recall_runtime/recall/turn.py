@@ -18,7 +18,7 @@ import apsw
 
 from recall_runtime.agent import Agent
 from recall_runtime.clock import day_of
-from recall_runtime.errors import DreamlineError, EmbedderError, StoreLockedError
+from recall_runtime.errors import DreamlineError, EmbedderError
 from recall_runtime.index.embedders.protocol import plain
 from recall_runtime.index.hits import SearchHit
 from recall_runtime.notes.conditions import is_over
@@ -253,8 +253,6 @@ class _Turn:
             decision, detail = "timeout", STILL_HANGS
         except LaneTimeoutError:
             decision, detail = "timeout", f"not done within {max(0.0, seconds):.3g} s"
-        except StoreLockedError as error:
-            decision, detail = "failed", str(error)
         except _OURS as error:
             decision, detail = "failed", str(error) or type(error).__name__
         except Exception as error:  # noqa: BLE001 - a fault of ours costs this lane, never the reply

@@ -6,8 +6,8 @@ Does not belong here: where a request goes (``routing``), the wordings of times 
 
 import re
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 
 from recall_runtime.intents import phrases
 from recall_runtime.text.words import SCRIPT_RUN, fold, stop_words
@@ -83,7 +83,7 @@ def _clause(folded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _sections() -> dict[str, list[str]]:
-    text = resources.files("recall_runtime.remember").joinpath("words.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("words.txt").read_text(encoding="utf-8")
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():

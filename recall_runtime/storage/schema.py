@@ -7,8 +7,6 @@ Does not belong here: queries. A released migration is never edited; a change is
 import functools
 from collections.abc import Iterator
 from enum import StrEnum
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import apsw
@@ -28,9 +26,9 @@ class Database(StrEnum):
 _COLUMN_ALREADY_THERE = {(Database.STATE, 3): ("evidence", "correction")}
 
 
-def migrations(database: Database) -> Iterator[tuple[int, str, Traversable]]:
+def migrations(database: Database) -> Iterator[tuple[int, str, Path]]:
     """Yield (number, name, file) of every migration of ``database``, in order."""
-    folder = resources.files("recall_runtime.storage") / "migrations" / database.value
+    folder = Path(__file__).parent / "migrations" / database.value
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if file.name.endswith(".sql"):
             number, _, name = file.name.removesuffix(".sql").partition("_")

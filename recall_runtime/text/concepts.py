@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 from recall_runtime.text.word_sets import word_set
 from recall_runtime.text.words import SCRIPT_RUN, stop_words
@@ -78,7 +78,7 @@ def _normalise(token: str) -> str:
 @lru_cache(maxsize=1)
 def _glossary() -> tuple[tuple[str, re.Pattern[str] | None], ...]:
     """Entries in order; those too short to be found inside words carry a whole-word pattern."""
-    listed = resources.files("recall_runtime.text").joinpath("concept_glossary.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("concept_glossary.txt").read_text(encoding="utf-8")
     entries = [line.strip() for line in listed.splitlines() if line.strip() and not line.startswith("#")]
     return tuple((entry, _whole_word(entry) if _is_short(entry) else None) for entry in entries)
 

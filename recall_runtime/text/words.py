@@ -12,8 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 MAX_WORD = 64
@@ -137,7 +137,7 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
     """Return the stop words of all languages we know, folded."""
-    listed = resources.files("recall_runtime.text").joinpath("stop_words.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
     return frozenset(fold(word) for line in listed.splitlines() if not line.startswith("#") for word in line.split())
 
 
@@ -232,7 +232,7 @@ def _hangul_forms(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _irregular_forms() -> dict[str, str]:
-    listed = resources.files("recall_runtime.text").joinpath("irregular_forms.txt").read_text(encoding="utf-8")
+    listed = Path(__file__).with_name("irregular_forms.txt").read_text(encoding="utf-8")
     rows = (line.split() for line in listed.splitlines() if not line.startswith("#"))
     return {form: base for base, *forms in rows for form in forms}
 

@@ -11,8 +11,8 @@ is a value and stands for its class. Directives in different languages meet only
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 
 from recall_runtime.text.words import SCRIPT_RUN, fold, split_clusters, stem, stop_words, words
 
@@ -288,7 +288,7 @@ def _unspaced_matter(folded: str, known: _Words) -> Matter:
 
 @lru_cache(maxsize=1)
 def _known_words() -> _Words:
-    text = resources.files("recall_runtime.user_model").joinpath("matter_words.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("matter_words.txt").read_text(encoding="utf-8")
     sections: dict[str, set[str]] = {}
     section = ""
     for line in text.splitlines():
@@ -297,7 +297,7 @@ def _known_words() -> _Words:
         elif line and not line.startswith("#"):
             for word in line.split():
                 folded = fold(word)
-                sections.setdefault(section, set()).update({folded, words(folded)[0] if words(folded) else folded})
+                sections.setdefault(section, set()).update((folded, *words(folded)[:1]))
     classes = {
         word: name.removeprefix("class ")
         for name, listed in sections.items()

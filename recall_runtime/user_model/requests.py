@@ -7,7 +7,7 @@ Does not belong here: who may ask (the callers check the origin first), changing
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 
 from recall_runtime.notes.directives import directive_of
 from recall_runtime.user_model.contract import Directive
@@ -21,7 +21,7 @@ def _wording(section: str) -> re.Pattern[str]:
     ONE_OFF binds a wish to one occasion, FRAMES opens a change of mind, SELF speaks of oneself, POLITE is left out,
     BARE_VERB opens an imperative without always or never.
     """
-    text = resources.files("recall_runtime.user_model").joinpath("request_words.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("request_words.txt").read_text(encoding="utf-8")
     lines = [line for line in text.split(f"[{section}]\n", 1)[1].split("\n[", 1)[0].splitlines() if line]
     return re.compile("|".join(f"(?:{line})" for line in lines if not line.startswith("# ")), re.IGNORECASE)
 

@@ -197,7 +197,7 @@ def kinds_of(kind: type[DreamlineError]) -> Iterator[type[DreamlineError]]:
 
 
 def test_every_code_of_an_error_stands_in_the_document_and_on_the_page() -> None:
-    sent = {code_of(kind("what", "cure")) for kind in kinds_of(DreamlineError)} | {401, 413, 502}
+    sent = {code_of(kind.__new__(kind, "what", "cure")) for kind in kinds_of(DreamlineError)} | {401, 413, 502}
     operation = document()["paths"]["/v1/memory_search"]["post"]
     assert {int(code) for code in operation["responses"]} == sent | {200}
     page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")

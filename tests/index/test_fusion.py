@@ -18,6 +18,7 @@ from recall_runtime.index.fusion import Evidence
 from recall_runtime.index.lanes import Scope
 from recall_runtime.index.ranking import FusionWeights
 from recall_runtime.paths import PathKind, kind_of, tier_of
+from recall_runtime.records import INVALID_PROJECT
 from recall_runtime.vocabulary import Corpus
 
 UTC = ZoneInfo("UTC")
@@ -110,7 +111,7 @@ def test_only_what_the_scope_allows_is_visible() -> None:
             row(3, status="superseded"),
             row(4, "sessions/main/a.jsonl", session="agent:main:main"),
             row(5, "sessions/main/b.jsonl", session="agent:main:other"),
-            row(6, project=ranking.INVALID_PROJECT),
+            row(6, project=INVALID_PROJECT),
             row(7, "DREAMS.md"),
             row(8, origin="system"),
         ]

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_runtime.notes.annotations import (
-    INVALID_PROJECT,
     parse_annotations,
     render_annotations,
     strip_annotations,
 )
 from recall_runtime.notes.curated import parse_curated
-from recall_runtime.records import Annotations
+from recall_runtime.records import INVALID_PROJECT, Annotations
 
 CASE = Path(__file__).parent.parent / "cases/03-annotation-comments"
 EXPECTED = json.loads((CASE / "expected.json").read_text(encoding="utf-8"))

@@ -79,11 +79,6 @@ def test_which_markers_pair(lines: list[str], spans: list[tuple[int, int]], stra
     assert list(found.stray_lines) == stray
 
 
-def test_the_heading_directly_above_belongs_to_its_block() -> None:
-    lines = ["## Light Sleep", start_marker(ManagedBlock.LIGHT), "x", end_marker(ManagedBlock.LIGHT)]
-    assert managed_blocks(lines).spans[0].heading_line == 1
-
-
 @given(st.binary(max_size=120), st.binary(max_size=120), st.booleans())
 def test_replacing_a_block_keeps_every_other_byte(before: bytes, after: bytes, crlf: bool) -> None:
     newline = b"\r\n" if crlf else b"\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_assets.sweep import run_sweep
 from recall_runtime.agent import Agent
 from recall_runtime.clock import MS_PER_DAY, FixedClock, format_instant
 from recall_runtime.index.sync import sync
@@ -14,7 +15,9 @@ from recall_runtime.recall.runtime import Runtime
 from recall_runtime.recall.tools import memory_search
 from recall_runtime.recall.turn import turn
 from recall_runtime.remember.request import remember
+from recall_runtime.vocabulary import Operation
 from tests.support.index_agents import NOW, agent_over, write_files
+from tests.support.workspace_days import DIRECT, Days
 
 MAIN = "agent:main:main"
 # Three versions of each preference, as an owner says them, with what must be injected in the end.
@@ -48,6 +51,17 @@ FILLERS = [
 ]
 
 
+# What the notes of three days say in between, in the order of MATTERS: whole statements, as an agent notes them.
+NOTED = [
+    "Prefer aisle seats.",
+    "Always answer in English.",
+    "Give prices in dollars.",
+    "Never schedule calls before 10:30.",
+    "Prefer summaries as one paragraph.",
+    "Nie Tee anbieten.",
+]
+
+
 def at(agent: Agent, day: int) -> Agent:
     return replace(agent, clock=FixedClock(NOW + day * MS_PER_DAY))
 
@@ -66,6 +80,35 @@ def test_after_two_changes_a_turn_injects_exactly_the_newest(tmp_path: Path, see
     shown = turn(at(agent, len(said)), "hello", session_key=MAIN, sender="owner", record=False).bootstrap
     directives = [line for line in shown.partition("## MEMORY.md")[0].splitlines() if line.startswith("- ")]
     assert sorted(directives) == sorted(f"- {newest}" for _, newest in chosen)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_newest_is_injected_also_when_a_sweep_made_the_change_before(tmp_path: Path, seed: int) -> None:
+    generator = random.Random(seed)  # noqa: S311 - a reproducible dialogue
+    days = Days(tmp_path, sources={"owner_ids": ["owner"], "session_folders": []})
+    chosen = generator.sample(list(zip(MATTERS, NOTED, strict=True)), generator.randint(1, 3))
+
+    def say(instant: str, text: str) -> tuple[str, ...]:
+        return remember(days.at(instant), text, session_key=DIRECT, sender="owner").superseded
+
+    def injected(instant: str) -> list[str]:
+        made = turn(days.at(instant), "hello", session_key=DIRECT, sender="owner", record=False)
+        return sorted(
+            line for line in made.bootstrap.partition("## MEMORY.md")[0].splitlines() if line.startswith("- ")
+        )
+
+    for (versions, _), _ in generator.sample(chosen, len(chosen)):
+        assert say("2026-03-02T09:00:00Z", versions[0]) == ()
+    for day in ("03", "04", "05"):
+        for _, noted in generator.sample(chosen, len(chosen)):
+            days.note(f"2026-03-{day}T10:00:00Z", f"- {noted}", f"session-{day}")
+    swept = run_sweep(days.at("2026-03-06T03:00:00Z"), publishing=False).curated
+    assert swept is not None
+    assert swept.count(Operation.SUPERSEDED) == len(chosen)
+    assert injected("2026-03-06T09:00:00Z") == sorted(f"- {noted}" for _, noted in chosen)
+    for (versions, _), noted in generator.sample(chosen, len(chosen)):
+        assert say("2026-03-07T09:00:00Z", versions[2]) == (noted,)
+    assert injected("2026-03-08T09:00:00Z") == sorted(f"- {newest}" for (_, newest), _ in chosen)
 
 
 def test_what_has_expired_is_found_and_marked_but_injected_nowhere(tmp_path: Path) -> None:
