@@ -12,6 +12,7 @@ import pytest
 from memory_assets.sweep import SweepStep
 from recall_runtime.clock import format_instant
 from recall_runtime.curated.writer import Step
+from recall_runtime.storage.binding import take_over
 from tests.end_to_end.chain import OPEN_GATES, Chain
 from tests.support.workspace_days import Days
 
@@ -90,7 +91,9 @@ def orders() -> Iterator[Orders]:
 def copy_of(template: Path, folder: Path) -> Chain:
     """Return a chain over a copy of ``template``."""
     shutil.copytree(template, folder, dirs_exist_ok=True)
-    return Chain(folder, dreaming=OPEN_GATES)
+    chain = Chain(folder, dreaming=OPEN_GATES)
+    take_over(chain.agent.folders)
+    return chain
 
 
 def state_of(chain: Days) -> dict[str, list[tuple[Any, ...]]]:
