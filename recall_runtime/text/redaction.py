@@ -225,6 +225,10 @@ def _mask_key_below(lines: list[str], first: int) -> int:
     while at < len(lines) and _KEY_BODY.fullmatch(lines[at]):
         lines[at] = _hidden(lines[at])
         at += 1
+    if at < len(lines) and (start := _KEY_START.search(lines[at])):
+        body, rest = lines[at][: start.start()], lines[at][start.start() :]
+        if _KEY_BODY.fullmatch(body):
+            lines[at] = _hidden(body) + rest
     return at
 
 

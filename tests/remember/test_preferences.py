@@ -55,7 +55,7 @@ FILLERS = [
 NOTED = [
     "Prefer aisle seats.",
     "Always answer in English.",
-    "Give prices in dollars.",
+    "Always give prices in dollars.",
     "Never schedule calls before 10:30.",
     "Prefer summaries as one paragraph.",
     "Nie Tee anbieten.",

@@ -158,6 +158,7 @@ END = "-----END RSA PRIVATE KEY-----"
         pytest.param(
             f"{KEY}\nMIIE\n{END} {KEY}\nabcd\n{END}", f"{KEY}\n…\n{END} {KEY}\n…\n{END}", id="one behind another"
         ),
+        pytest.param(f"{KEY}\nMIIE{KEY}\nabcd", f"{KEY}\n…{KEY}\n…", id="one that never ends before another"),
     ],
 )
 def test_in_a_whole_file_a_key_is_masked_line_by_line(text: str, masked: str) -> None:
