@@ -45,6 +45,7 @@ _PEM = lazily(
 )
 _KEY_START = lazily(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
 _KEY_END = lazily(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_KEY_MARK = lazily(r"(-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----)")
 _KEY_IN_LINE = lazily(rf"({_KEY_START.pattern})(.*?)(?={_KEY_START.pattern}|{_KEY_END.pattern}|$)")
 _KEY_BODY = lazily(
     r"[ \t>|*-]{0,12}(?:[A-Za-z0-9+/=\\]{1,8192}|(?:Proc-Type|DEK-Info|Comment|Version):.{0,200})?[ \t\r]*"
@@ -162,6 +163,13 @@ def _redact_named(text: str, hints: tuple[str, ...], keep_lines: bool) -> str:
 
 
 def _redact_line(text: str) -> str:
+    if "PRIVATE KEY-----" not in text:
+        return _redact_words(text)
+    # The marks of a key end any value beside them, and they stay: the key is found by them again.
+    return "".join(part if place % 2 else _redact_words(part) for place, part in enumerate(_KEY_MARK.split(text)))
+
+
+def _redact_words(text: str) -> str:
     text = _JSON_FIELD.sub(_mask_json, text)
     for rule in (_FLAG, _BEARER, _BARE_BEARER, _NAMED, _ENVIRONMENT):
         text = rule.sub(_mask_value, text)

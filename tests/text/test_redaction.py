@@ -160,6 +160,9 @@ END = "-----END RSA PRIVATE KEY-----"
         pytest.param(
             f"{KEY}\nMIIE\n{END} {KEY}\nabcd\n{END}", f"{KEY}\n…\n{END} {KEY}\n…\n{END}", id="one behind another"
         ),
+        pytest.param(
+            f"password: hunter22{KEY}MIIE{END}", f"password: ***{KEY}…{END}", id="a value that runs into a key's mark"
+        ),
         pytest.param(f"{KEY}\nMIIE{KEY}\nabcd", f"{KEY}\n…{KEY}\n…", id="one that never ends before another"),
     ],
 )
