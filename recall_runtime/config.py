@@ -253,7 +253,7 @@ def load_settings(home: Path, agent_id: str, environ: Mapping[str, str] | None =
     try:
         return Settings.model_validate(tree)
     except ValueError as error:  # pydantic's, which is imported only for what is not plainly right
-        raise _as_config_error(error, path, variables) from error  # type: ignore[arg-type]  # ditto
+        raise _as_config_error(error, path, variables) from error  # type: ignore[arg-type]  # a ValidationError
 
 
 def configured_agents(home: Path) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def _afterwards(work: Callable[[], object]) -> None:
         work()
     except DreamlineError as error:
         fail(error, as_json=False)
-    except Exception as error:  # noqa: BLE001 - ditto
+    except Exception as error:  # noqa: BLE001 - a fault after the answer never turns it into a failure
         unknown = DreamlineError(f"The answer stands, but {type(error).__name__}: {error}", "")
         fail(_as_dreamline_error(error) or unknown, as_json=False)
 

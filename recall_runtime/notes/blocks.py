@@ -25,7 +25,6 @@ from recall_runtime.notes.line_shapes import (
     LIST_ITEM,
     MAX_FRONT_MATTER_LINES,
     MIN_WRAPPED,
-    PEM_START,
     QUOTE,
     RULE,
     SETEXT,
@@ -62,6 +61,7 @@ from recall_runtime.notes.note_records import (
 from recall_runtime.notes.survey import Survey, next_of, survey, turn_lines
 from recall_runtime.paths import PathKind, kind_of
 from recall_runtime.text.lines import REPLACEMENT, LineReading, SourceLine, read_lines, without_controls
+from recall_runtime.text.redaction import KEY_START
 from recall_runtime.vocabulary import Refusal
 
 _SENDER = re.compile(r'"(?:sender_id|id)":\s*"([^"\n]{1,200})"')
@@ -360,7 +360,7 @@ class _Reader:
         return False
 
     def _key_block(self, text: str) -> bool:
-        if "-----BEGIN" not in text or not PEM_START.search(text):
+        if "-----BEGIN" not in text or not KEY_START.search(text):
             return False
         end = next_of(self.ahead.key_ends, self.at - 1)
         blank = next_of(self.ahead.blanks, self.at)

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recall_runtime.notes.line_shapes import ATX, PEM_END, conflicts
+from recall_runtime.notes.line_shapes import ATX, conflicts
 from recall_runtime.notes.markers import INJECTED_TAGS, TURN, managed_blocks
+from recall_runtime.text.redaction import KEY_END
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ def survey(texts: Sequence[str]) -> Survey:
     return Survey(
         comment_ends=[number for number, text in enumerate(texts) if "-->" in text],
         details_ends=[number for number, text in enumerate(texts) if "</details>" in text],
-        key_ends=[number for number, text in enumerate(texts) if "-----END" in text and PEM_END.search(text)],
+        key_ends=[number for number, text in enumerate(texts) if "-----END" in text and KEY_END.search(text)],
         blanks=blanks,
         resumes=[number + 1 for number in blanks if number + 1 < len(texts) and _resumes(texts[number + 1])],
         tag_ends={name: _alone(texts, f"</{name}>") for name in INJECTED_TAGS},

@@ -40,13 +40,12 @@ _OPEN_ENDS = (":", "=", "：", "is", "ist")
 _DIGIT_RUN = lazily(r"(?<!\w)\d[\d -]{11,22}\d(?!\w)")
 _BOT_TOKEN = lazily(r"(?<![\w-])\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])")
 
-_PEM = lazily(
-    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(.*?)(-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
-)
-_KEY_START = lazily(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-_KEY_END = lazily(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-_KEY_MARK = lazily(r"(-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----)")
-_KEY_IN_LINE = lazily(rf"({_KEY_START.pattern})(.*?)(?={_KEY_START.pattern}|{_KEY_END.pattern}|$)")
+_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----"
+_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----"
+KEY_START, KEY_END = lazily(_BEGIN), lazily(_END)
+_PEM = lazily(rf"({_BEGIN})(.*?)({_END}|\Z)", re.DOTALL)
+_KEY_MARK = lazily(rf"({_BEGIN}|{_END})")
+_KEY_IN_LINE = lazily(rf"({_BEGIN})(.*?)(?={_BEGIN}|{_END}|$)")
 _KEY_BODY = lazily(
     r"[ \t>|*-]{0,12}(?:[A-Za-z0-9+/=\\]{1,8192}|(?:Proc-Type|DEK-Info|Comment|Version):.{0,200})?[ \t\r]*"
 )
@@ -207,10 +206,10 @@ def _mask_keys_by_line(text: str) -> str:
     lines = text.split("\n")
     at = 0
     while at < len(lines):
-        if "-----BEGIN" in lines[at] and _KEY_START.search(lines[at]):
+        if "-----BEGIN" in lines[at] and KEY_START.search(lines[at]):
             lines[at] = _KEY_IN_LINE.sub(lambda match: match[1] + _hidden(match[2]), lines[at])
-            *_, start = _KEY_START.finditer(lines[at])
-            if not _KEY_END.search(lines[at], start.end()):
+            *_, start = KEY_START.finditer(lines[at])
+            if not KEY_END.search(lines[at], start.end()):
                 at = _mask_key_below(lines, at + 1)
                 continue
         at += 1
@@ -221,7 +220,7 @@ def _mask_key_below(lines: list[str], first: int) -> int:
     """Mask the lines of a key that began above ``first``; return the position to go on at."""
     at = first
     while at < len(lines):
-        start, end = _KEY_START.search(lines[at]), _KEY_END.search(lines[at])
+        start, end = KEY_START.search(lines[at]), KEY_END.search(lines[at])
         if end is not None and (start is None or end.start() < start.start()):
             lines[first:at] = map(_hidden, lines[first:at])
             lines[at] = _hidden(lines[at][: end.start()]) + lines[at][end.start() :]
@@ -233,7 +232,7 @@ def _mask_key_below(lines: list[str], first: int) -> int:
     while at < len(lines) and _KEY_BODY.fullmatch(lines[at]):
         lines[at] = _hidden(lines[at])
         at += 1
-    if at < len(lines) and (start := _KEY_START.search(lines[at])):
+    if at < len(lines) and (start := KEY_START.search(lines[at])):
         body, rest = lines[at][: start.start()], lines[at][start.start() :]
         if _KEY_BODY.fullmatch(body):
             lines[at] = _hidden(body) + rest
