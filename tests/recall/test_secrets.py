@@ -6,11 +6,11 @@ import pytest
 
 from recall_runtime.index.sync import sync
 from recall_runtime.recall.turn import turn
+from tests.support.fake_secrets import fake_key
 from tests.support.index_agents import agent_over, write_files
 
 MAIN, TOOL = "agent:main:main", "git.example/team/tool"
 MARK = "<!-- openclaw-memory-promotion:k1 -->"
-KEY = "-----BEGIN PRIVATE KEY-----\nAAAASECRETAAAA\nBBBBSECRETBBBB\n-----END PRIVATE KEY-----"
 PLACES = {
     "a hand-written entry": ("MEMORY.md", "- Keep: {secret}\n- Stays.\n"),
     "a generated entry": ("MEMORY.md", f"{MARK}\n- Keep: {{secret}}\n- Stays.\n"),
@@ -28,10 +28,10 @@ PLACES = {
 @pytest.mark.parametrize(
     "secret",
     [
-        pytest.param("password: SECRETsecret1", id="a password"),
-        pytest.param("sk-SECRETabcdefgh12345", id="a key by its prefix"),
-        pytest.param("postgres://u:SECRETpw1@db/x", id="in an address"),
-        pytest.param(KEY, id="a private key"),
+        pytest.param("password: FAKE-fake-1", id="a password"),
+        pytest.param("sk-exampleFAKEexample", id="a key by its prefix"),
+        pytest.param("postgres://u:FAKEpw1@db/x", id="in an address"),
+        pytest.param(fake_key(), id="a private key"),
     ],
 )
 def test_a_secret_reaches_no_prompt(tmp_path: Path, place: str, secret: str) -> None:
@@ -43,7 +43,7 @@ def test_a_secret_reaches_no_prompt(tmp_path: Path, place: str, secret: str) -> 
         made = turn(agent, "the oven door", session_key=MAIN, active_projects=(TOOL,), fresh_start=True, record=False)
         if "timeout" not in {lane.decision for lane in made.lanes.values()}:
             break
-    assert "SECRET" not in made.text
+    assert "FAKE" not in made.text
     assert "Stays." in made.text
 
 

@@ -17,6 +17,7 @@ from recall_runtime.recall.tools import memory_get, memory_search, sessions_hist
 from recall_runtime.storage.schema import open_state
 from recall_runtime.transcripts.recalled import read_recalled
 from recall_runtime.vocabulary import OriginClass
+from tests.support.fake_secrets import KEY_LINES, fake_key
 from tests.support.index_agents import agent_over, write_files, write_session
 
 MAIN = "agent:main:main"
@@ -190,23 +191,19 @@ def test_an_excerpt_is_bounded(tmp_path: Path) -> None:
     assert made["left_out"] > 0
 
 
-KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAabcdefgh\nSECRETSECRETSECRET\n-----END RSA PRIVATE KEY-----"
-
-
 @pytest.mark.parametrize("first", range(1, 8))
 def test_no_window_shows_the_inside_of_a_key_and_its_lines_keep_their_numbers(tmp_path: Path, first: int) -> None:
-    content = f"- key:\n{KEY}\n- after\n- more\n"
+    content = f"- key:\n{fake_key()}\n- after\n- more\n"
     agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": content}), tmp_path / "home")
     sync(agent)
     window = memory_get(agent, None, "memory/x.md", session_key=MAIN, from_line=first)
-    assert "SECRET" not in window["text"]
-    assert "MIIE" not in window["text"]
+    assert [line for line in KEY_LINES if line in window["text"]] == []
     shown = window["text"].split("\n")
     assert (shown[-1], window["total_lines"], len(shown)) == ("- more", 7, 8 - first)
 
 
 def test_lane_2_is_not_shown_the_inside_of_a_key(tmp_path: Path) -> None:
-    agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": f"- key:\n{KEY}\n"}), tmp_path / "home")
+    agent = agent_over(write_files(tmp_path / "ws", {"memory/x.md": f"- key:\n{fake_key()}\n"}), tmp_path / "home")
     assert eligible_window(agent, None, "memory/x.md", 3, 2) == "…\n…"
 
 

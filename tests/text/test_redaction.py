@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall_runtime.text.redaction import redact
+from tests.support.fake_secrets import KEY_BEGIN as KEY
+from tests.support.fake_secrets import KEY_END as END
 
 CASES = Path(__file__).parent.parent / "cases"
 REAL = Path(__file__).parent.parent / "cases_real"
@@ -70,8 +72,8 @@ def test_no_credential_of_the_pasted_dump_survives(needle: str) -> None:
         pytest.param("пароль: qwerty7", "пароль: ***", id="Russian label"),
         pytest.param("123456789:AAabcdefghijklmnopqrstuvwxyz0123456", "123456…3456", id="bot token"),
         pytest.param(
-            "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabcd\n-----END RSA PRIVATE KEY-----\nrest",
-            "-----BEGIN RSA PRIVATE KEY-----\n…\n-----END RSA PRIVATE KEY-----\nrest",
+            f"{KEY}\nMIIE\nabcd\n{END}\nrest",
+            f"{KEY}\n…\n{END}\nrest",
             id="key block over lines",
         ),
     ],
@@ -118,7 +120,7 @@ _PARTS = st.sampled_from(
         "\n",
         "***",
         "…",
-        "-----BEGIN PRIVATE KEY-----",
+        KEY,
     ]
 )
 
@@ -135,10 +137,6 @@ def test_a_label_may_have_its_value_a_line_below() -> None:
 def test_a_secret_is_found_between_harmless_lines() -> None:
     lines = ["a keyboard", "api_key=abcdef99", "monkey wrench"]
     assert redact("\n".join(lines)) == "a keyboard\napi_key=***\nmonkey wrench"
-
-
-KEY = "-----BEGIN RSA PRIVATE KEY-----"
-END = "-----END RSA PRIVATE KEY-----"
 
 
 @pytest.mark.parametrize(
