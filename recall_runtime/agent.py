@@ -61,7 +61,7 @@ def open_agent(
     if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):
         raise WorkspaceError(
             f"Workspace {root} is missing or can't be read",
-            "Create it or give this user access, or pass --workspace DIR.",
+            "Create it or give this user access; if it was moved, run `dreamline --workspace DIR init --moved`.",
         )
     folders = AgentFolders(home=home, agent_id=agent_id, workspace=root, sessions=settings.sources.session_folders)
     require_own_state(folders)

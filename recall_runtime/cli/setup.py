@@ -7,11 +7,16 @@ Does not belong here: importing history (``recall_runtime.imports``), changing a
 import argparse
 import json
 import os
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from recall_runtime.cli.command import Commands, Invocation, Reply, add_command
 from recall_runtime.errors import ConfigError, WorkspaceError
+from recall_runtime.storage.atomic import content_hash, replace_file
+
+_WORKSPACE = re.compile(r"\s*workspace\s*=[^#\n]*?(\s*(?:#[^\n]*)?\r?\n?)")
 
 
 def add_commands(commands: Commands, after: argparse.ArgumentParser) -> None:
@@ -56,10 +61,13 @@ def init(invocation: Invocation, arguments: argparse.Namespace) -> Reply:
         wrote = False
         named = load_settings(home, agent_id).workspace
         if named is not None and named.expanduser().resolve() != workspace:
-            raise ConfigError(
-                f"{config} names the workspace {named}, not {workspace}",
-                "Edit the file, or give this workspace a state folder of its own with --home DIR.",
-            )
+            if not (arguments.moved and _renamed(config, named, workspace)):
+                raise ConfigError(
+                    f"{config} names the workspace {named}, not {workspace}",
+                    "Give this workspace a state folder of its own with --home DIR. If the folder was moved, correct"
+                    " the file and run `init --moved`.",
+                )
+            wrote = True
     if arguments.moved:
         take_over(AgentFolders(home, agent_id, workspace))
     agent = open_agent(home=home, agent_id=invocation.agent_id)
@@ -144,6 +152,31 @@ def _create(workspace: Path, config: Path, tree: dict[str, Any]) -> None:
             f"{error.filename} can't be created ({error.strerror})",
             "Give this user write access, or choose another folder.",
         ) from error
+
+
+def _renamed(config: Path, old: Path, new: Path) -> bool:
+    """Write the new place of a moved workspace into its line of ``config``; return whether there is such a line.
+
+    Every other byte stays. A workspace that is named elsewhere, such as for one agent, is the owner's to correct.
+    """
+    content = config.read_bytes()
+    lines = content.decode("utf-8").splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        if line.lstrip().startswith("["):
+            return False
+        found = _WORKSPACE.fullmatch(line)
+        if found and _says(line, old):
+            lines[place] = f"{_line('workspace', str(new))}{found[1]}"
+            replace_file(config, "".join(lines).encode(), expected_hash=content_hash(content))
+            return True
+    return False
+
+
+def _says(line: str, workspace: Path) -> bool:
+    try:
+        return tomllib.loads(line) == {"workspace": str(workspace)}
+    except tomllib.TOMLDecodeError:  # a text over several lines
+        return False
 
 
 def _toml(tree: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -131,13 +132,36 @@ def test_init_moved_is_the_way_on_that_the_error_names(tmp_path: Path) -> None:
     dreamline("--workspace", "old", "init", "--embedder", "none", cwd=tmp_path)
     dreamline("index", cwd=tmp_path)
     (tmp_path / "old").rename(tmp_path / "new")
-    config = tmp_path / "home" / "dreamline.toml"
-    config.write_text(config.read_text(encoding="utf-8").replace("/old", "/new"), encoding="utf-8")
-    refused = dreamline("search", "salary", cwd=tmp_path)
+    missing = dreamline("search", "salary", cwd=tmp_path)
+    assert (missing.returncode, "init --moved" in missing.stderr) == (1, True)
+    refused = dreamline("--workspace", "new", "search", "salary", cwd=tmp_path)
     assert (refused.returncode, "init --moved" in refused.stderr) == (1, True)
     done = dreamline("--workspace", "new", "init", "--moved", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert SECRET in dreamline("search", "salary", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param('# Mine.\r\nworkspace = "{old}"  # here\r\ntimezone = "UTC"\r\n', True, id="its line alone"),
+        pytest.param("workspace='{old}'\n[search]\nmax_results = 5\n", True, id="in other quotes"),
+        pytest.param('[agents.main]\nworkspace = "{old}"\n', False, id="named for one agent"),
+        pytest.param('workspace = """\n{old}"""\n', False, id="over two lines"),
+    ],
+)
+def test_init_moved_corrects_the_line_of_the_settings_and_no_other_byte(
+    tmp_path: Path, before: str, after: bool
+) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "home").mkdir()
+    config = tmp_path / "home" / "dreamline.toml"
+    text = before.replace("{old}", str(tmp_path / "old"))
+    config.write_bytes(text.encode())
+    done = dreamline("--workspace", "new", "init", "--moved", cwd=tmp_path)
+    assert (done.returncode == 0) is after, done.stderr
+    expected = re.sub(r"(workspace ?= ?)(['\"]).*old\2", lambda match: f'workspace = "{tmp_path / "new"}"', text)
+    assert config.read_bytes().decode() == (expected if after else text)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="paths are text there")
