@@ -8,6 +8,7 @@ Writers take ``BEGIN IMMEDIATE`` and are short; no model or embedding call happe
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import apsw
 from recall_runtime.errors import StoreError, StoreLockedError
 
 BUSY_TIMEOUT_MS = 2_000
+_RETRY_SECONDS = 0.01
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it two writers can corrupt a WAL database (the WAL-reset fault)
 
 
@@ -58,7 +60,7 @@ def _open(path: Path, flags: int, *, vectors: bool) -> apsw.Connection:
         connection = apsw.Connection(str(path), flags=flags)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if flags & apsw.SQLITE_OPEN_READWRITE:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
         else:
@@ -74,6 +76,20 @@ def _open(path: Path, flags: int, *, vectors: bool) -> apsw.Connection:
     if vectors:
         load_vectors(connection)
     return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Switch a new database to WAL. Of several that try at once SQLite refuses some without waiting: they try again."""
+    ends_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if time.monotonic() >= ends_at:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def load_vectors(connection: apsw.Connection) -> bool:

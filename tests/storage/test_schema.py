@@ -155,21 +155,25 @@ def test_a_reader_creates_no_database(database: Database, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def _open_and_close(path: str, barrier: object) -> None:
-    barrier.wait()  # type: ignore[attr-defined]  # a multiprocessing proxy has no public type
-    open_state(Path(path)).close()
+def _open_and_close(folder: str, barrier: object) -> None:
+    for number in range(ROUNDS):
+        barrier.wait()  # type: ignore[attr-defined]  # a multiprocessing proxy has no public type
+        open_state(Path(folder) / f"{number}.sqlite").close()
+
+
+ROUNDS = 30
 
 
 def test_processes_that_create_a_database_at_once_apply_each_migration_once(tmp_path: Path) -> None:
+    """None is turned away either: of several that switch to WAL at once SQLite refuses some without waiting."""
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(4)
-    path = tmp_path / "state.sqlite"
-    workers = [context.Process(target=_open_and_close, args=(str(path), barrier)) for _ in range(4)]
+    workers = [context.Process(target=_open_and_close, args=(str(tmp_path), barrier)) for _ in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0] * 4
-    connection = open_state(path)
+    connection = open_state(tmp_path / f"{ROUNDS - 1}.sqlite")
     assert query(connection, "SELECT count(*) FROM schema_migrations") == [(len(list(migrations(Database.STATE))),)]
     connection.close()
