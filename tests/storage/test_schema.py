@@ -157,7 +157,7 @@ def test_a_reader_creates_no_database(database: Database, tmp_path: Path) -> Non
 
 def _open_and_close(folder: str, barrier: object) -> None:
     for number in range(ROUNDS):
-        barrier.wait()  # type: ignore[attr-defined]  # a multiprocessing proxy has no public type
+        barrier.wait(30)  # type: ignore[attr-defined]  # a multiprocessing proxy has no public type
         open_state(Path(folder) / f"{number}.sqlite").close()
 
 
